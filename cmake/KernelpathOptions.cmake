@@ -1,0 +1,40 @@
+# Language level, warnings and sanitizers of kernelpath's own targets.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Programs land in build/<preset>/bin, whatever folder declares them.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+
+set(KERNELPATH_CUDA
+    "AUTO"
+    CACHE STRING "Build the CUDA code: AUTO (where the toolkit is found), ON, OFF")
+set_property(CACHE KERNELPATH_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(KERNELPATH_SANITIZE
+    ""
+    CACHE STRING "Sanitizers for every own target, e.g. address,undefined or thread")
+option(KERNELPATH_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+option(KERNELPATH_WERROR "Treat warnings in own code as errors" ${PROJECT_IS_TOP_LEVEL})
+
+# Flags that own targets link through; third-party headers come in as SYSTEM and stay silent.
+add_library(kernelpath_flags INTERFACE)
+target_compile_options(
+  kernelpath_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                             $<$<BOOL:${KERNELPATH_WERROR}>:-Werror>)
+if(KERNELPATH_SANITIZE)
+  target_compile_options(kernelpath_flags INTERFACE -fsanitize=${KERNELPATH_SANITIZE}
+                                                    -fno-omit-frame-pointer)
+  if(KERNELPATH_SANITIZE MATCHES "undefined")
+    target_compile_options(kernelpath_flags INTERFACE -fno-sanitize-recover=undefined)
+  endif()
+  target_link_options(kernelpath_flags INTERFACE -fsanitize=${KERNELPATH_SANITIZE})
+endif()
+if(KERNELPATH_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "KERNELPATH_FUZZ needs clang (libFuzzer); use the preset 'fuzz'")
+  endif()
+  target_compile_options(kernelpath_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/model_config.h"
+#include "json/value.h"
+
+namespace kernelpath::engines {
+
+// Where a rule comes from: a file of the engine at a version.
+struct Source {
+  std::string project;  // "TensorRT-LLM"
+  std::string file;     // "tensorrt_llm/_torch/attention/backends/utils.py"
+  std::string version;  // commit, release or date
+};
+
+enum class Verdict : std::uint8_t { kSelected, kRejected, kApplied, kSkipped, kNoted };
+enum class Severity : std::uint8_t { kInfo, kWarn, kError };
+std::string_view verdict_name(Verdict verdict);    // "selected", …
+std::string_view severity_name(Severity severity);  // "info", "warn", "error"
+
+// The order in which somebody who debugs a deployment asks (facts: troubleshooting order).
+enum class Stage : std::uint8_t {
+  kModelClass,    // which class, and what rewrote the name
+  kFinalValue,    // final value of each option and who set it
+  kFallback,      // fallbacks
+  kAvailability,  // what is installed, what the device can do
+  kConstruction,  // checks when the layer is built
+  kRewrite,       // rewrites by model or layer
+  kInnerKernel,   // the inner kernel of each phase
+  kMemory,        // sizes
+};
+
+// One decision; the only log of reasons.
+struct Step {
+  std::string rule;       // stable id: "TRT-ATTN-FALLBACK"
+  std::string candidate;  // what it is about: "FLASHINFER"; may be empty
+  Verdict verdict = Verdict::kNoted;
+  Severity severity = Severity::kInfo;
+  std::string reason;     // one sentence
+  Source source;
+  Stage stage = Stage::kModelClass;
+};
+
+enum class Status : std::uint8_t { kOk, kFallback, kUnsupported, kError };
+std::string_view status_name(Status status);
+
+// What the engine itself would raise.
+struct EngineError {
+  std::string type;     // "ValueError"
+  std::string code;     // our stable id of the refusal: "UNKNOWN-ARCH"
+  std::string message;  // in our words, with the engine's values
+  std::vector<std::string> near_matches;
+};
+
+enum class Phase : std::uint8_t { kPrefill, kDecode };
+std::string_view phase_name(Phase phase);
+
+// An inner kernel or library that was asked before another one.
+struct RejectedKernel {
+  std::string kernel;
+  std::string rule;
+  std::string reason;
+};
+
+struct KernelChoice {
+  std::string kernel;  // "fallback (XQA / FMHA cubins)", "fa3", "trtllm-gen"; empty: none serves it
+  std::vector<RejectedKernel> rejected;
+  std::string note;
+};
+
+struct KvLayout {
+  std::string dtype;   // "bf16", "fp8", "nvfp4"
+  std::string layout;  // "HND", "NHD", or the engine's own name
+  std::optional<std::int64_t> page_size;  // tokens in a block
+  std::string shape;   // "[num_pages, 2, num_kv_heads, page_size, head_dim]"
+};
+
+// All layers that resolve alike.
+struct LayerGroup {
+  config::LayerKind kind = config::LayerKind::kFull;
+  std::vector<std::int64_t> layers;       // indices
+  std::optional<std::int64_t> window;
+  std::string backend;                    // outer backend class: "TrtllmAttention"
+  KernelChoice prefill;
+  KernelChoice decode;
+  KvLayout kv;
+  std::optional<bool> rope_fused;
+  std::string cuda_graph;                 // level, in the engine's words; empty if it has none
+  std::int64_t kv_bytes_per_token = 0;    // per rank, over all layers of the group
+};
+
+// Memory of one rank, in bytes.
+struct Memory {
+  std::optional<std::int64_t> weight_bytes;
+  std::string weight_source;  // "safetensors headers", "index", "geometry"
+  std::optional<std::int64_t> kv_bytes_per_token;           // what the pool really uses
+  std::optional<std::int64_t> kv_bytes_per_token_estimate;  // what the engine budgets with
+  std::optional<std::int64_t> kv_pool_bytes;
+  std::optional<std::int64_t> kv_pool_tokens;
+  std::optional<std::int64_t> kv_bytes_per_sequence;        // at the context length
+  std::optional<std::int64_t> state_bytes_per_sequence;     // linear and state-space layers
+  std::optional<std::int64_t> construction_host_bytes;
+  std::vector<std::string> notes;
+};
+
+struct Resolution {
+  std::string engine;
+  std::string version;
+  Status status = Status::kOk;
+  std::string model_class;
+  std::string model_module;
+  std::string requested_backend;  // as the user, a model default or the engine's default says
+  std::string requested_by;       // "user", "model default", "engine default"
+  std::string selected_backend;   // canonical name: "TRTLLM"
+  std::string backend_class;      // "TrtllmAttention"
+  std::string fallback_reason;    // empty if nothing fell back
+  std::string fallback_rule;
+  std::vector<LayerGroup> layers;
+  Memory memory;
+  std::vector<Step> steps;
+  std::vector<std::string> warnings;
+  std::optional<EngineError> error;
+  // Resolved options, in a fixed order: name, value, who set it.
+  struct Option {
+    std::string name;
+    std::string value;
+    std::string set_by;
+  };
+  std::vector<Option> options;
+};
+
+}  // namespace kernelpath::engines
