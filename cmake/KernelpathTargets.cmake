@@ -17,7 +17,8 @@ endfunction()
 # kernelpath_add_test(NAME SOURCES a_test.cpp … [DEPENDS base …] [LIBRARIES …] [LABELS unit])
 #
 # One test program per folder; every TEST becomes a ctest entry. KERNELPATH_TEST_DATA is the path of
-# tests/data, KERNELPATH_BIN_DIR that of the built programs.
+# tests/data, KERNELPATH_GOLDEN_DIR that of the recorded answers (unpacked: golden/trtllm/x.jsonl),
+# KERNELPATH_BIN_DIR that of the built programs.
 function(kernelpath_add_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -25,6 +26,7 @@ function(kernelpath_add_test name)
   list(TRANSFORM ARG_DEPENDS PREPEND kernelpath::)
   target_compile_definitions(
     ${name} PRIVATE KERNELPATH_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+                    KERNELPATH_GOLDEN_DIR="${KERNELPATH_GOLDEN_DIR}"
                     KERNELPATH_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
                     KERNELPATH_BUILD_DIR="${CMAKE_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LIBRARIES} kernelpath_flags

@@ -1,0 +1,34 @@
+# Unpacks the recorded answers of tests/data/golden into KERNELPATH_GOLDEN_DIR, at configure time and
+# again whenever one of them changes. The repository holds the JSONL packed with xz.
+
+set(KERNELPATH_GOLDEN_DIR "${CMAKE_BINARY_DIR}/tests/data/golden")
+find_program(KERNELPATH_XZ xz REQUIRED DOC "Unpacks the recorded answers of the golden tests")
+
+function(kernelpath_unpack_golden)
+  set(root "${PROJECT_SOURCE_DIR}/tests/data/golden")
+  file(
+    GLOB_RECURSE files
+    RELATIVE "${root}" CONFIGURE_DEPENDS
+    "${root}/*")
+  foreach(name IN LISTS files)
+    set_property(
+      DIRECTORY
+      APPEND
+      PROPERTY CMAKE_CONFIGURE_DEPENDS "${root}/${name}")
+    if(NOT name MATCHES "\\.xz$")
+      configure_file("${root}/${name}" "${KERNELPATH_GOLDEN_DIR}/${name}" COPYONLY)
+      continue()
+    endif()
+    string(REGEX REPLACE "\\.xz$" "" unpacked "${name}")
+    set(unpacked "${KERNELPATH_GOLDEN_DIR}/${unpacked}")
+    if("${unpacked}" IS_NEWER_THAN "${root}/${name}" AND EXISTS "${unpacked}")
+      continue()
+    endif()
+    cmake_path(GET unpacked PARENT_PATH folder)
+    file(MAKE_DIRECTORY "${folder}")
+    execute_process(COMMAND "${KERNELPATH_XZ}" --decompress --stdout "${root}/${name}"
+                    OUTPUT_FILE "${unpacked}" COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+endfunction()
+
+kernelpath_unpack_golden()
