@@ -21,14 +21,15 @@ option(KERNELPATH_WERROR "Treat warnings in own code as errors" ${PROJECT_IS_TOP
 
 # Flags that own targets link through; third-party headers come in as SYSTEM and stay silent.
 add_library(kernelpath_flags INTERFACE)
-target_compile_options(
-  kernelpath_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-                             $<$<BOOL:${KERNELPATH_WERROR}>:-Werror>)
+# Embedded data is assembled, and clang's assembler refuses flags that it does not use.
+set(own_flags -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+if(KERNELPATH_WERROR)
+  list(APPEND own_flags -Werror)
+endif()
 if(KERNELPATH_SANITIZE)
-  target_compile_options(kernelpath_flags INTERFACE -fsanitize=${KERNELPATH_SANITIZE}
-                                                    -fno-omit-frame-pointer)
+  list(APPEND own_flags -fsanitize=${KERNELPATH_SANITIZE} -fno-omit-frame-pointer)
   if(KERNELPATH_SANITIZE MATCHES "undefined")
-    target_compile_options(kernelpath_flags INTERFACE -fno-sanitize-recover=undefined)
+    list(APPEND own_flags -fno-sanitize-recover=undefined)
   endif()
   target_link_options(kernelpath_flags INTERFACE -fsanitize=${KERNELPATH_SANITIZE})
 endif()
@@ -36,5 +37,6 @@ if(KERNELPATH_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "KERNELPATH_FUZZ needs clang (libFuzzer); use the preset 'fuzz'")
   endif()
-  target_compile_options(kernelpath_flags INTERFACE -fsanitize=fuzzer-no-link)
+  list(APPEND own_flags -fsanitize=fuzzer-no-link)
 endif()
+target_compile_options(kernelpath_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${own_flags}>")
