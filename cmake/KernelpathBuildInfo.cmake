@@ -9,9 +9,10 @@ set(build_info_folder "${CMAKE_BINARY_DIR}/generated/build_info")
 configure_file(cmake/build_info.cpp.in "${build_info_folder}/build_info.cpp" @ONLY)
 add_custom_target(
   kernelpath_commit
-  COMMAND "${CMAKE_COMMAND}" -D "SOURCE=${PROJECT_SOURCE_DIR}" -D
-          "OUTPUT=${build_info_folder}/kernelpath_commit.inc" -P
-          "${PROJECT_SOURCE_DIR}/cmake/write_commit.cmake"
+  COMMAND
+    "${CMAKE_COMMAND}" -D "SOURCE=${PROJECT_SOURCE_DIR}" -D
+    "OUTPUT=${build_info_folder}/kernelpath_commit.inc" -P
+    "${PROJECT_SOURCE_DIR}/cmake/write_commit.cmake"
   BYPRODUCTS "${build_info_folder}/kernelpath_commit.inc"
   COMMENT "Looking up the commit"
   VERBATIM)

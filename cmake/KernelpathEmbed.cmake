@@ -25,18 +25,14 @@ function(kernelpath_embed target)
   set(declarations "")
   set(rows "")
   foreach(file IN LISTS ARG_FILES)
-    cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${ARG_BASE}" NORMALIZE OUTPUT_VARIABLE path)
+    set(path "${ARG_BASE}/${file}")
     list(APPEND paths "${path}")
     set(name "${symbol}_${index}")
+    string(APPEND assembly "  .balign 64\n" "  .global ${name}_begin\n  .global ${name}_end\n"
+           "${name}_begin:\n  .incbin \"${path}\"\n${name}_end:\n" "  .skip 64\n")
     string(
-      APPEND
-      assembly
-      "  .balign 64\n"
-      "  .global ${name}_begin\n  .global ${name}_end\n"
-      "${name}_begin:\n  .incbin \"${path}\"\n${name}_end:\n"
-      "  .skip 64\n")
-    string(APPEND declarations
-           "extern \"C\" {\nextern const char ${name}_begin[];\nextern const char ${name}_end[];\n}\n")
+      APPEND declarations
+      "extern \"C\" {\nextern const char ${name}_begin[];\nextern const char ${name}_end[];\n}\n")
     string(APPEND rows "      {\"${file}\", between(${name}_begin, ${name}_end)},\n")
     math(EXPR index "${index} + 1")
   endforeach()

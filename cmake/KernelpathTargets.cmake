@@ -25,14 +25,19 @@ function(kernelpath_add_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   list(TRANSFORM ARG_DEPENDS PREPEND kernelpath::)
   target_compile_definitions(
-    ${name} PRIVATE KERNELPATH_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
-                    KERNELPATH_GOLDEN_DIR="${KERNELPATH_GOLDEN_DIR}"
-                    KERNELPATH_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
-                    KERNELPATH_BUILD_DIR="${CMAKE_BINARY_DIR}")
+    ${name}
+    PRIVATE KERNELPATH_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+            KERNELPATH_GOLDEN_DIR="${KERNELPATH_GOLDEN_DIR}"
+            KERNELPATH_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
+            KERNELPATH_BUILD_DIR="${CMAKE_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LIBRARIES} kernelpath_flags
                                         GTest::gmock GTest::gtest_main)
   gtest_discover_tests(
     ${name}
     TEST_PREFIX "${name}."
     PROPERTIES LABELS "${ARG_LABELS}" DISCOVERY_TIMEOUT 60)
+  # What scripts/test builds and runs under the sanitizers.
+  if(ARG_LABELS MATCHES "unit|golden")
+    add_dependencies(unit_and_golden_tests ${name})
+  endif()
 endfunction()

@@ -8,8 +8,8 @@ function(kernelpath_unpack_golden)
   set(root "${PROJECT_SOURCE_DIR}/tests/data/golden")
   file(
     GLOB_RECURSE files
-    RELATIVE "${root}" CONFIGURE_DEPENDS
-    "${root}/*")
+    RELATIVE "${root}"
+    CONFIGURE_DEPENDS "${root}/*")
   foreach(name IN LISTS files)
     set_property(
       DIRECTORY
