@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include "base/utf8.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,33 +14,6 @@ namespace {
 
 char lower(char c) { return (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c; }
 char upper(char c) { return (c >= 'a' && c <= 'z') ? static_cast<char>(c - 'a' + 'A') : c; }
-
-struct CodePoint {
-  std::uint32_t value = 0;
-  std::size_t length = 0;  // 0: the byte is not the start of valid UTF-8
-};
-
-CodePoint decode_utf8(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  const std::uint8_t first = byte(0);
-  if (first < 0x80) return {first, 1};
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return {};
-  std::uint32_t value = first & (0xffU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80U) return {};
-    value = (value << 6U) | (byte(i) & 0x3fU);
-  }
-  const bool overlong = (length == 3 && value < 0x800) || (length == 4 && value < 0x10000);
-  if (overlong || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff)) return {};
-  return {value, length};
-}
-
-// Characters that change how the rest of a line is shown.
-bool is_dangerous(std::uint32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
-         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
-}
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -83,7 +58,7 @@ std::string escape_for_terminal(std::string_view text) {
       i += 1;
       continue;
     }
-    if (!is_dangerous(point.value)) {
+    if (!is_dangerous_on_terminal(point.value)) {
       out.append(text, i, point.length);
     } else if (point.value == '\n') {
       out += "\\n";

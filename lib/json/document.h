@@ -1,12 +1,12 @@
 #pragma once
 
+#include "base/result.h"
+#include "json/value.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/result.h"
-#include "json/value.h"
 
 namespace kernelpath::json {
 
@@ -27,6 +27,9 @@ struct Position {
   std::uint32_t line = 0;    // from 1
   std::uint32_t column = 0;  // from 1, in bytes
 };
+
+// Line and column of a byte of `text`.
+Position position_in(std::string_view text, std::size_t offset);
 
 // A parsed file and its text. Reading validates all of it, also what no rule uses.
 struct Document {

@@ -1,26 +1,37 @@
 #pragma once
 
+#include "base/result.h"
+
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-
 namespace kernelpath::json {
 
 class Value;
 
-enum class Type : std::uint8_t { kNull, kBool, kInteger, kBigInteger, kDouble, kString, kArray, kObject };
+enum class Type : std::uint8_t {
+  kNull,
+  kBool,
+  kInteger,
+  kBigInteger,
+  kDouble,
+  kString,
+  kArray,
+  kObject
+};
 
 std::string_view type_name(Type type);
 
 struct Member;
 
 // One value of a parsed document, immutable once read. Objects keep the order of the file; where a
-// key stands twice the last value counts, as in Python's reader, and the document carries a warning.
+// key stands twice the last value counts, as in Python's reader, and the document carries a
+// warning.
 //
 // Numbers: an integer that fits 64 signed bits is kInteger; a longer one is kBigInteger, whose
 // spelling is kept by `number_text`; a number with a fraction or an exponent is kDouble, and so are
@@ -49,15 +60,15 @@ class Value {
 
   // Any number as a double (an integer beyond 2^53 is rounded). Asserts is_number().
   [[nodiscard]] double as_double() const;
-  // The spelling of a number in the file.
-  [[nodiscard]] const std::string& number_text() const;
+  // The spelling of a number in the file ("1e3", "-0", "Infinity").
+  [[nodiscard]] std::string number_text() const;
 
   // The member called `key`, or null pointer if this is no object or has no such key.
   [[nodiscard]] const Value* find(std::string_view key) const;
   // The value, or null pointer where find() gives nothing or a JSON null.
   [[nodiscard]] const Value* find_non_null(std::string_view key) const;
 
-  // Byte offset of the value's first character in the file; 0 for values built in memory.
+  // Byte offset of the value's first character in Document::text; 0 for values built in memory.
   [[nodiscard]] std::uint32_t offset() const { return offset_; }
   // True where a string holds a lone surrogate escape ("\ud800"), which no UTF-8 can carry; such a
   // string reads with U+FFFD in its place.
@@ -81,15 +92,20 @@ class Value {
  private:
   friend class Reader;
 
+  union Number {
+    std::int64_t integer;
+    double real;
+  };
+
+  // 32 bytes, since a file may hold a million values. Shared because values never change.
   Type type_ = Type::kNull;
   bool bool_ = false;
   bool lone_surrogate_ = false;
   std::uint32_t offset_ = 0;
-  std::int64_t integer_ = 0;
-  double double_ = 0;
-  std::string text_;  // of a string, or the spelling of a number
-  std::vector<Value> items_;
-  std::vector<Member> members_;
+  Number number_ = {.integer = 0};  // `real` holds the rounded value of a kBigInteger, too
+  // What the type says: std::string (a string, or a number not spelled as we would write it),
+  // std::vector<Value> of an array, std::vector<Member> of an object. Empty ones may be null.
+  std::shared_ptr<const void> data_;
 };
 
 struct Member {

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "json/value.h"
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include "json/value.h"
 
 namespace kernelpath::json {
 
