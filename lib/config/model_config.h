@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "json/document.h"
@@ -104,7 +105,12 @@ struct Moe {
   IntField first_k_dense_replace;
 };
 
-// State of linear-attention and state-space layers, per layer.
+// State of linear-attention and state-space layers, per layer. One reading for all kinds:
+//                     num_heads     head_dim      num_groups  state_size    intermediate_size
+//   Mamba-2           heads         head size     groups      state size    num_heads * head_dim
+//   gated delta net   value heads   value size    key heads   key size      num_heads * head_dim
+//   Mamba-1           absent        absent        absent      state size    inner width
+//   short convolution absent        absent        absent      absent        width
 struct LinearState {
   IntField conv_kernel;
   IntField state_size;
@@ -121,6 +127,7 @@ struct Quantization {
   IntField group_size;
   std::vector<std::int64_t> weight_block_size;
   StringField activation_scheme;
+  StringField expert_dtype;       // "fp4": routed experts differ from the rest (DeepSeek-V4)
   StringField kv_cache_dtype;     // "fp8", "nvfp4" …, as the checkpoint states it
   std::vector<std::string> exclude_modules;
   std::vector<std::pair<std::string, std::string>> layer_algos;  // quantized_layers: module → algo
@@ -189,6 +196,12 @@ struct ModelConfig {
   std::optional<WeightFiles> weights;
   BoolField attention_sinks;          // gpt-oss
   DoubleField attn_logit_softcapping;
+
+  // Integer and boolean members (true is 1) of the text config and of the vision tower's config,
+  // sorted by name: what only the weight ledger asks for (mlp_bias, o_lora_rank, patch_size …), so
+  // that it needs no JSON. See integer_members().
+  std::vector<std::pair<std::string, std::int64_t>> text_integers;
+  std::vector<std::pair<std::string, std::int64_t>> vision_integers;
 
   // Names of the top-level fields that are there ("draft_vocab_size"), and of the text config's,
   // sorted: for engine rules that depend on mere presence.
