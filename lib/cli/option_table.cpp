@@ -1,0 +1,247 @@
+#include "cli/option_table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+// The one table of options. Parsing, --help, completions, the config file, --print-config, the
+// fields of --batch lines and the tests are all made from it.
+
+namespace kernelpath::cli {
+namespace {
+
+using enum ValueKind;
+using enum Scope;
+using enum Group;
+
+constexpr std::string_view kNone = "";
+
+constexpr std::array kTable = {
+    // clang-format off
+    OptionRow{Option::kEngine, "engine", kNone, 0, kList, kRequest, kQuestion,
+     "NAME[@VERSION],…", "@engines", "all", 0,
+     "Engines to answer for. Without a version, the newest of this build; --list engines has all."},
+    OptionRow{Option::kDevice, "device", kNone, 0, kText, kRequest, kQuestion,
+     "NAME", "@devices", "h100-sxm", 0,
+     "GPU that the question is about (--list devices). Nothing is probed on this machine."},
+    OptionRow{Option::kSm, "sm", kNone, 0, kText, kRequest, kQuestion,
+     "CAPABILITY", kNone, kNone, 0,
+     "CUDA compute capability instead of --device: 90, 9.0, sm_90a."},
+    OptionRow{Option::kMemory, "memory", kNone, 0, kSize, kRequest, kQuestion,
+     "SIZE", kNone, kNone, 0,
+     "Memory of one device, in place of the table's: 80GiB (binary) or 80GB (decimal)."},
+    OptionRow{Option::kLacks, "lacks", kNone, 0, kList, kRequest, kQuestion,
+     "PACKAGE,…", "@packages", kNone, 0,
+     "Packages that are not installed. Without it, all that the engine version declares are there."},
+    OptionRow{Option::kHas, "has", kNone, 0, kList, kRequest, kQuestion,
+     "PACKAGE,…", "@packages", kNone, 0,
+     "Packages that are installed although the engine version does not declare them."},
+    OptionRow{Option::kEnv, "env", kNone, 0, kRepeated, kRequest, kQuestion,
+     "NAME=VALUE", kNone, kNone, 0,
+     "Environment variable of the engine's process. The variables of this shell are not read."},
+    OptionRow{Option::kEnvFromProcess, "env-from-process", kNone, 0, kFlag, kProcess, kQuestion,
+     kNone, kNone, kNone, 0,
+     "Take the engine's variables from this process's environment; --env wins over them."},
+    OptionRow{Option::kSet, "set", kNone, 0, kRepeated, kRequest, kQuestion,
+     "ENGINE.FIELD=VALUE", kNone, kNone, 0,
+     "The engine's own argument, checked against its table (--list settings)."},
+    OptionRow{Option::kCustomModuleDirs, "custom-module-dirs", kNone, 0, kList, kProcess, kQuestion,
+     "DIR,…", kNone, kNone, 0,
+     "Folders of external model providers (shared objects). They run inside this process."},
+    OptionRow{Option::kStrict, "strict", kNone, 0, kFlag, kRequest, kQuestion,
+     kNone, kNone, kNone, 0,
+     "Refuse inputs that a careful reader would refuse: repeated keys, links out of the folder."},
+
+    OptionRow{Option::kBackend, "attention-backend", "backend", 0, kText, kRequest, kDeployment,
+     "NAME", "@backends", kNone, 0,
+     "Attention backend to ask for, in any case. A name that the engine does not know is an error."},
+    OptionRow{Option::kDtype, "dtype", kNone, 0, kText, kRequest, kDeployment,
+     "NAME", "bfloat16|float16|float32|auto", kNone, 0,
+     "Type of the activations; else the model's."},
+    OptionRow{Option::kKv, "kv-cache-dtype", "kv", 0, kText, kRequest, kDeployment,
+     "TYPE", "auto|bfloat16|float16|fp8|nvfp4", kNone, 0,
+     "Type of the KV cache; else what the checkpoint and the engine decide."},
+    OptionRow{Option::kQuantization, "quantization", kNone, 0, kText, kRequest, kDeployment,
+     "NAME", kNone, kNone, 0,
+     "Weight quantisation in place of the checkpoint's."},
+    OptionRow{Option::kPageSize, "page-size", "block-size", 0, kInteger, kRequest, kDeployment,
+     "TOKENS", kNone, kNone, 1,
+     "Tokens in one block of the KV cache."},
+    OptionRow{Option::kMaxModelLen, "max-model-len", kNone, 0, kInteger, kRequest, kDeployment,
+     "TOKENS", kNone, kNone, 1,
+     "Longest sequence; else the model's context length."},
+    OptionRow{Option::kBatchSize, "batch-size", kNone, 0, kInteger, kRequest, kDeployment,
+     "N", kNone, kNone, 1,
+     "Sequences that run at one time."},
+    OptionRow{Option::kTp, "tp", kNone, 0, kInteger, kRequest, kDeployment,
+     "N", kNone, "1", 1, "Tensor-parallel size."},
+    OptionRow{Option::kPp, "pp", kNone, 0, kInteger, kRequest, kDeployment,
+     "N", kNone, "1", 1, "Pipeline-parallel size."},
+    OptionRow{Option::kDp, "dp", kNone, 0, kInteger, kRequest, kDeployment,
+     "N", kNone, "1", 1, "Data-parallel size."},
+    OptionRow{Option::kEp, "ep", kNone, 0, kInteger, kRequest, kDeployment,
+     "N", kNone, "1", 1, "Expert-parallel size."},
+    OptionRow{Option::kCp, "cp", kNone, 0, kInteger, kRequest, kDeployment,
+     "N", kNone, "1", 1, "Context-parallel size (prefill)."},
+    OptionRow{Option::kDcp, "dcp", kNone, 0, kInteger, kRequest, kDeployment,
+     "N", kNone, "1", 1, "Decode-context-parallel size."},
+    OptionRow{Option::kSpeculative, "speculative", kNone, 0, kText, kRequest, kDeployment,
+     "KIND[:MODEL]", "eagle|eagle3|mtp|ngram|draft", kNone, 0,
+     "Speculative decoding, and the draft model where there is one."},
+    OptionRow{Option::kDraftTokens, "draft-tokens", kNone, 0, kInteger, kRequest, kDeployment,
+     "N", kNone, kNone, 1, "Draft tokens of one step."},
+    OptionRow{Option::kDraftTopk, "draft-topk", kNone, 0, kInteger, kRequest, kDeployment,
+     "N", kNone, kNone, 1, "Branches of the draft tree."},
+
+    OptionRow{Option::kShow, "show", kNone, 0, kList, kRequest, kAnswer,
+     "PART,…",
+     "all|class|attention|backend|candidates|kv|memory|rope|quant|moe|state|draft|weights", kNone, 0,
+     "Derived values with the field, file or default that each comes from; resolved options with "
+     "who set them."},
+    OptionRow{Option::kPhase, "phase", kNone, 0, kChoice, kRequest, kAnswer,
+     "prefill|decode|both", "prefill|decode|both", "both", 0,
+     "Phases whose inner kernels are shown."},
+    OptionRow{Option::kLayers, "layers", kNone, 0, kFlag, kProcess, kAnswer,
+     kNone, kNone, kNone, 0,
+     "One row for each group of layers that resolve alike."},
+    OptionRow{Option::kWhy, "why", kNone, 0, kFlag, kProcess, kAnswer,
+     kNone, kNone, kNone, 0,
+     "All steps, in the order in which one debugs a deployment."},
+    OptionRow{Option::kWhyNot, "why-not", kNone, 0, kText, kRequest, kAnswer,
+     "BACKEND", "@backends", kNone, 0,
+     "What refuses BACKEND here, and the smallest changes that would admit it."},
+    OptionRow{Option::kRequire, "require", kNone, 0, kList, kProcess, kAnswer,
+     "ENGINE=BACKEND", kNone, kNone, 0,
+     "End with code 1 unless every model gets this backend."},
+    OptionRow{Option::kSources, "sources", kNone, 0, kFlag, kProcess, kAnswer,
+     kNone, kNone, kNone, 0,
+     "The engine's file and its version behind each rule."},
+    OptionRow{Option::kBatch, "batch", kNone, 0, kText, kCommandLine, kAnswer,
+     "FILE", kNone, kNone, 0,
+     "One JSON request a line from FILE or - (standard input), one answer a line. Other options "
+     "are the defaults of each line."},
+
+    OptionRow{Option::kFormat, "format", kNone, 'f', kChoice, kProcess, kOutput,
+     "text|json|jsonl|md", "text|json|jsonl|md", "text", 0,
+     "Format of the answer."},
+    OptionRow{Option::kJson, "json", kNone, 0, kFlag, kCommandLine, kOutput,
+     kNone, kNone, kNone, 0, "The same as --format json."},
+    OptionRow{Option::kOutput, "output", kNone, 'o', kRepeated, kCommandLine, kOutput,
+     "[FORMAT:]FILE", kNone, kNone, 0,
+     "Write to FILE instead of standard output. Several give several reports of one run."},
+    OptionRow{Option::kColor, "color", kNone, 0, kChoice, kProcess, kOutput,
+     "auto|always|never", "auto|always|never", "auto", 0,
+     "Colours; auto: on a terminal, unless NO_COLOR is set or TERM is dumb."},
+    OptionRow{Option::kWidth, "width", kNone, 0, kInteger, kProcess, kOutput,
+     "N", kNone, kNone, 0,
+     "Columns of the text output; 0: no limit. Else the terminal's, or no limit."},
+    OptionRow{Option::kQuiet, "quiet", kNone, 'q', kFlag, kProcess, kOutput,
+     kNone, kNone, kNone, 0, "Only errors on standard error."},
+    OptionRow{Option::kVerbose, "verbose", kNone, 'v', kCount, kCommandLine, kOutput,
+     kNone, kNone, kNone, 0, "More on standard error; twice for more still."},
+    OptionRow{Option::kLogLevel, "log-level", kNone, 0, kChoice, kProcess, kOutput,
+     "error|warn|info|debug", "error|warn|info|debug", "warn", 0,
+     "What is written to standard error."},
+    OptionRow{Option::kLogJson, "log-json", kNone, 0, kFlag, kProcess, kOutput,
+     kNone, kNone, kNone, 0, "Log lines as JSON objects."},
+
+    OptionRow{Option::kConfigFile, "config-file", kNone, 0, kText, kCommandLine, kProgram,
+     "FILE", kNone, kNone, 0,
+     "Options from FILE (TOML) instead of $XDG_CONFIG_HOME/kernelpath/config.toml."},
+    OptionRow{Option::kPrintConfig, "print-config", kNone, 0, kFlag, kCommandLine, kProgram,
+     kNone, kNone, kNone, 0, "Print the value of each option and where it comes from."},
+    OptionRow{Option::kList, "list", kNone, 0, kText, kCommandLine, kProgram,
+     "KIND", "@kinds", kNone, 0,
+     "Print a table of this build; --list kinds names the tables."},
+    OptionRow{Option::kExplain, "explain", kNone, 0, kText, kCommandLine, kProgram,
+     "CODE", "@codes", kNone, 0, "Explain an error code or a rule id."},
+    OptionRow{Option::kCompletions, "completions", kNone, 0, kChoice, kCommandLine, kProgram,
+     "bash|zsh|fish", "bash|zsh|fish", kNone, 0, "Print a completion script for the shell."},
+    OptionRow{Option::kHelp, "help", kNone, 'h', kOptionalText, kCommandLine, kProgram,
+     "[=WORD]", kNone, kNone, 0,
+     "-h is short; --help has all options; --help=WORD those that mention WORD."},
+    OptionRow{Option::kVersion, "version", kNone, 0, kFlag, kCommandLine, kProgram,
+     kNone, kNone, kNone, 0, "Print the version; with --verbose also the build and its tables."},
+    // clang-format on
+};
+
+constexpr bool rows_match_enumerators() {
+  for (std::size_t i = 0; i < kTable.size(); ++i) {
+    if (static_cast<std::size_t>(kTable[i].id) != i) return false;
+  }
+  return kTable.size() == static_cast<std::size_t>(Option::kVersion) + 1;
+}
+static_assert(rows_match_enumerators());
+
+std::string with_dashes(std::string_view name) {
+  std::string out(name.substr(std::min(name.find_first_not_of('-'), name.size())));
+  std::replace(out.begin(), out.end(), '_', '-');
+  return out;
+}
+
+}  // namespace
+
+std::string_view group_title(Group group) {
+  switch (group) {
+    case kQuestion: return "The question";
+    case kDeployment: return "The deployment";
+    case kAnswer: return "The answer";
+    case kOutput: return "Output";
+    case kProgram: return "About the program";
+  }
+  return "";
+}
+
+std::span<const OptionRow> option_table() { return kTable; }
+
+const OptionRow& option_row(Option option) { return kTable[static_cast<std::size_t>(option)]; }
+
+const OptionRow* find_option(std::string_view name) {
+  const std::string wanted = with_dashes(name);
+  for (const OptionRow& row : kTable) {
+    if (wanted == row.name || (!row.alias.empty() && wanted == row.alias)) return &row;
+    if (wanted.size() == 1 && wanted[0] == row.short_name) return &row;
+  }
+  return nullptr;
+}
+
+std::string option_signature(const OptionRow& row) {
+  std::string out;
+  if (row.short_name != 0) out += std::string("-") + row.short_name + ", ";
+  out += "--" + std::string(row.name);
+  if (!row.alias.empty()) out += ", --" + std::string(row.alias);
+  if (row.kind == kOptionalText) return out + std::string(row.value_name);
+  if (!row.value_name.empty()) out += " " + std::string(row.value_name);
+  return out;
+}
+
+std::vector<std::string> option_choices(const OptionRow& row) {
+  if (row.choices.substr(0, 1) == "@") return {};
+  return split(row.choices, '|');
+}
+
+std::vector<std::string> near_options(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const OptionRow& row : kTable) {
+    names.push_back(row.name);
+    if (!row.alias.empty()) names.push_back(row.alias);
+  }
+  std::vector<std::string> near = near_matches(with_dashes(name), names);
+  for (std::string& match : near) match.insert(0, "--");
+  return near;
+}
+
+std::string environment_name(std::string_view option_name) {
+  std::string out = "KERNELPATH_" + to_upper(option_name);
+  std::replace(out.begin(), out.end(), '-', '_');
+  return out;
+}
+
+std::string field_name(std::string_view option_name) {
+  std::string out(option_name);
+  std::replace(out.begin(), out.end(), '-', '_');
+  return out;
+}
+
+}  // namespace kernelpath::cli

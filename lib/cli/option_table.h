@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kernelpath::cli {
+
+// Every option of every program, in the order of --help. The table of option_table() has one row
+// for each, at the index of its enumerator.
+enum class Option : std::uint8_t {
+  // the question
+  kEngine,
+  kDevice,
+  kSm,
+  kMemory,
+  kLacks,
+  kHas,
+  kEnv,
+  kEnvFromProcess,
+  kSet,
+  kCustomModuleDirs,
+  kStrict,
+  // the deployment
+  kBackend,
+  kDtype,
+  kKv,
+  kQuantization,
+  kPageSize,
+  kMaxModelLen,
+  kBatchSize,
+  kTp,
+  kPp,
+  kDp,
+  kEp,
+  kCp,
+  kDcp,
+  kSpeculative,
+  kDraftTokens,
+  kDraftTopk,
+  // the answer
+  kShow,
+  kPhase,
+  kLayers,
+  kWhy,
+  kWhyNot,
+  kRequire,
+  kSources,
+  kBatch,
+  // output
+  kFormat,
+  kJson,
+  kOutput,
+  kColor,
+  kWidth,
+  kQuiet,
+  kVerbose,
+  kLogLevel,
+  kLogJson,
+  // about the program
+  kConfigFile,
+  kPrintConfig,
+  kList,
+  kExplain,
+  kCompletions,
+  kHelp,
+  kVersion,
+};
+
+enum class ValueKind : std::uint8_t {
+  kFlag,          // no value; from the environment and the config file true or false
+  kCount,         // no value; every repetition counts
+  kOptionalText,  // --help or --help=WORD: a value only after "="
+  kText,
+  kChoice,        // one of `choices`
+  kInteger,       // whole, at least `minimum`
+  kSize,          // bytes: parse_bytes
+  kList,          // comma or repetition
+  kRepeated,      // repetition only: the value may hold commas
+};
+
+enum class Group : std::uint8_t { kQuestion, kDeployment, kAnswer, kOutput, kProgram };
+std::string_view group_title(Group group);
+
+// Where an option may be set besides the command line.
+enum class Scope : std::uint8_t {
+  kCommandLine,  // nowhere else: it asks for something else than the normal answer
+  kProcess,      // environment and config file
+  kRequest,      // these and the fields of a --batch line: it belongs to one question
+};
+
+struct OptionRow {
+  Option id;
+  std::string_view name;   // long name without dashes; config-file key; with "_" the batch field
+  std::string_view alias;  // second long name, as good as the first; empty if there is none
+  char short_name;         // 0 if there is none
+  ValueKind kind;
+  Scope scope;
+  Group group;
+  std::string_view value_name;     // "NAME[@VERSION],…"; empty for flags
+  std::string_view choices;        // of kChoice: "text|json"; else words that completions offer,
+                                   // "@devices" for those of a --list table
+  std::string_view default_value;  // as a user would write it; empty: unset
+  std::int64_t minimum;            // of kInteger
+  std::string_view help;           // one or two sentences
+};
+
+// What differs between the programs. A row of the table is an option of a program unless the
+// program's `without` names it.
+struct Program {
+  std::string_view name;     // "llm-inspect"
+  std::string_view summary;  // one sentence
+  std::string_view usage;    // "[options] MODEL…"
+  std::span<const std::string_view> examples;  // two, for -h
+};
+
+std::span<const OptionRow> option_table();
+const OptionRow& option_row(Option option);
+
+// The row that a long name or alias (with or without dashes, "_" read as "-") or one letter names,
+// or null.
+const OptionRow* find_option(std::string_view name);
+
+// "--kv-cache-dtype, --kv TYPE", "-f, --format text|json".
+std::string option_signature(const OptionRow& row);
+
+// The words of `choices`; none for a "@" table.
+std::vector<std::string> option_choices(const OptionRow& row);
+
+// Names of all options near `name` ("--devcie" → "--device"), nearest first.
+std::vector<std::string> near_options(std::string_view name);
+
+// KERNELPATH_KV_CACHE_DTYPE.
+std::string environment_name(std::string_view option_name);
+// kv_cache_dtype: the field of a --batch line.
+std::string field_name(std::string_view option_name);
+
+}  // namespace kernelpath::cli

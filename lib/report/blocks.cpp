@@ -1,0 +1,193 @@
+#include "report/blocks.h"
+
+#include "base/text.h"
+#include "base/units.h"
+#include "report/facts.h"
+#include "report/parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kernelpath::report {
+namespace {
+
+using engines::Resolution;
+using engines::Status;
+
+std::string safe(std::string_view text) { return escape_for_terminal(text); }
+
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : safe(text); }
+
+Block model_line(const config::ModelConfig& model) {
+  std::string text = safe(model.name);
+  text += "  " + (model.architectures.empty() ? "-" : safe(model.architectures.front()));
+  return title_block(text + "  " + safe(config::attention_summary(model)));
+}
+
+Block device_line(const InputAnswer& answer) {
+  const hardware::Device& device = answer.device;
+  std::vector<std::string> facts;
+  if (device.capability) facts.push_back(hardware::capability_text(*device.capability));
+  if (device.memory_bytes) facts.push_back(format_bytes(*device.memory_bytes));
+  std::string text = "device " + safe(device.id);
+  if (!facts.empty()) text += " (" + join(facts, ", ") + ")";
+  if (!answer.lacks.empty()) text += "   missing: " + safe(join(answer.lacks, ", "));
+  if (!answer.has.empty()) text += "   also installed: " + safe(join(answer.has, ", "));
+  return line_block(std::move(text));
+}
+
+Cell outcome_cell(const Resolution& resolution) {
+  switch (resolution.status) {
+    case Status::kOk:
+      return {"no", Tone::kGood};
+    case Status::kFallback:
+      return {fmt::format("yes: {} [{}]", safe(resolution.fallback_reason),
+                          safe(resolution.fallback_rule)),
+              Tone::kWarn};
+    case Status::kUnsupported:
+    case Status::kError:
+      break;
+  }
+  std::string text(engines::status_name(resolution.status));
+  if (resolution.error) {
+    text += fmt::format(": {} [{}]", safe(resolution.error->message), safe(resolution.error->code));
+    if (!resolution.error->near_matches.empty()) {
+      text += "; near: " + safe(join(resolution.error->near_matches, ", "));
+    }
+  }
+  return {std::move(text), Tone::kBad};
+}
+
+// The cache of all groups that have one, where they agree.
+std::string cache_text(const Resolution& resolution) {
+  std::string common;
+  for (const engines::LayerGroup& group : resolution.layers) {
+    const std::string text = kv_text(group.kv);
+    if (text.empty() || text == common) continue;
+    if (!common.empty()) return "differs by layer (--layers)";
+    common = text;
+  }
+  return or_dash(common);
+}
+
+Block engine_table(const InputAnswer& answer) {
+  Block table{.kind = Block::Kind::kTable};
+  table.header = {"engine", "version", "model class", "attention backend", "kv cache", "fallback"};
+  for (const EngineAnswer& engine : answer.engines) {
+    const Resolution& resolution = engine.resolution;
+    table.rows.push_back({{safe(resolution.engine)},
+                          {safe(resolution.version)},
+                          {or_dash(resolution.model_class)},
+                          {or_dash(resolution.selected_backend)},
+                          {cache_text(resolution)},
+                          outcome_cell(resolution)});
+  }
+  return table;
+}
+
+void append_warnings(std::vector<Block>& out, const InputAnswer& answer) {
+  for (const json::Warning& warning : answer.model.warnings) {
+    const std::string where = warning.where.empty() ? "" : safe(warning.where) + ": ";
+    out.push_back(
+        line_block(fmt::format("warn  {}{} [{}]", where, safe(warning.message), safe(warning.code)),
+                   Tone::kWarn));
+  }
+  for (const EngineAnswer& engine : answer.engines) {
+    for (const std::string& warning : engine.resolution.warnings) {
+      out.push_back(line_block(
+          fmt::format("warn  {}: {}", safe(engine.resolution.engine), safe(warning)), Tone::kWarn));
+    }
+  }
+}
+
+// "128 KiB of KV per token; 131072 tokens = 16.0 GiB a sequence".
+std::string kv_sentence(const InputAnswer& answer, const engines::Memory& memory) {
+  if (!memory.kv_bytes_per_token) return "";
+  std::string text = fmt::format("{} of KV per token", format_bytes(*memory.kv_bytes_per_token));
+  const std::optional<std::int64_t>& estimate = memory.kv_bytes_per_token_estimate;
+  if (estimate && *estimate != *memory.kv_bytes_per_token) {
+    text += fmt::format(" (the engine budgets with {})", format_bytes(*estimate));
+  }
+  const std::optional<std::int64_t>& context = answer.model.max_position_embeddings.value;
+  if (memory.kv_bytes_per_sequence && context) {
+    text += fmt::format("; {} tokens = {} a sequence", *context,
+                        format_bytes(*memory.kv_bytes_per_sequence));
+  } else if (memory.kv_bytes_per_sequence) {
+    text += fmt::format("; {} a sequence", format_bytes(*memory.kv_bytes_per_sequence));
+  }
+  return text;
+}
+
+std::string weight_sentence(const engines::Memory& memory) {
+  std::string text;
+  if (memory.weight_bytes) {
+    text = fmt::format("weights {} ({})", format_bytes(*memory.weight_bytes),
+                       safe(memory.weight_source));
+  }
+  if (memory.kv_pool_bytes && memory.kv_pool_tokens) {
+    text += fmt::format("{}KV pool {} = {} tokens", text.empty() ? "" : "; ",
+                        format_bytes(*memory.kv_pool_bytes), *memory.kv_pool_tokens);
+  }
+  return text;
+}
+
+void append_memory(std::vector<Block>& out, const InputAnswer& answer) {
+  const bool several = answer.engines.size() > 1;
+  for (const EngineAnswer& engine : answer.engines) {
+    const engines::Memory& memory = engine.resolution.memory;
+    const std::string prefix = several ? safe(engine.resolution.engine) + ": " : "";
+    for (const std::string& text : {kv_sentence(answer, memory), weight_sentence(memory)}) {
+      if (!text.empty()) out.push_back(line_block(prefix + text));
+    }
+    for (const std::string& note : memory.notes) out.push_back(line_block(prefix + safe(note)));
+  }
+}
+
+}  // namespace
+
+Block title_block(std::string text) {
+  return {.kind = Block::Kind::kTitle, .line = {std::move(text)}};
+}
+Block heading_block(std::string text) {
+  return {.kind = Block::Kind::kHeading, .line = {std::move(text)}};
+}
+Block line_block(std::string text, Tone tone) {
+  return {.kind = Block::Kind::kLine, .line = {std::move(text), tone}};
+}
+Block gap_block() { return {.kind = Block::Kind::kGap}; }
+
+std::vector<Block> inspect_blocks(const InputAnswer& answer, const View& view) {
+  std::vector<Block> out = {model_line(answer.model), device_line(answer), gap_block(),
+                            engine_table(answer), gap_block()};
+  append_memory(out, answer);
+  append_warnings(out, answer);
+  append_values(out, answer, view);
+  for (const EngineAnswer& engine : answer.engines) {
+    append_options(out, engine, view);
+    if (view.layers) append_layers(out, engine, view);
+    if (view.why || view.shows("candidates")) append_steps(out, engine, view);
+    append_why_not(out, engine, view);
+  }
+  return out;
+}
+
+std::string inspect_text(const std::vector<InputAnswer>& answers, const View& view) {
+  std::string out;
+  for (const InputAnswer& answer : answers) {
+    if (!out.empty()) out += '\n';
+    out += render_text(inspect_blocks(answer, view), view);
+  }
+  return out;
+}
+
+std::string inspect_markdown(const std::vector<InputAnswer>& answers, const View& view) {
+  std::string out;
+  for (const InputAnswer& answer : answers) {
+    if (!out.empty()) out += '\n';
+    out += render_markdown(inspect_blocks(answer, view));
+  }
+  return out;
+}
+
+}  // namespace kernelpath::report
