@@ -22,4 +22,4 @@ add_dependencies(kernelpath_build_info kernelpath_commit)
 message(STATUS "kernelpath ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, sanitizers: "
                "${build_info_sanitizers}")
 message(STATUS "  CUDA toolkit: ${KERNELPATH_CUDA_STATUS} (KERNELPATH_CUDA=${KERNELPATH_CUDA})")
-message(STATUS "  OpenSSL (SHA-256 of inputs): ${OPENSSL_VERSION}")
+message(STATUS "  Nettle (SHA-256 of inputs): ${NETTLE_VERSION}")

@@ -8,14 +8,24 @@ find_package(simdjson REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 
-# SHA-256 of the inputs. Link kernelpath_openssl; KERNELPATH_HAVE_OPENSSL is defined where it is there.
-find_package(OpenSSL QUIET COMPONENTS Crypto)
-add_library(kernelpath_openssl INTERFACE)
-if(OPENSSL_FOUND)
-  target_link_libraries(kernelpath_openssl INTERFACE OpenSSL::Crypto)
-  target_compile_definitions(kernelpath_openssl INTERFACE KERNELPATH_HAVE_OPENSSL)
-else()
-  set(OPENSSL_VERSION "not found")
+# SHA-256 of the inputs. Link kernelpath_nettle; KERNELPATH_HAVE_NETTLE is defined where it is there.
+# Not libcrypto: loading that costs a tenth of the time a whole process may take.
+find_path(NETTLE_INCLUDE_DIR nettle/sha2.h)
+find_library(NETTLE_LIBRARY nettle)
+mark_as_advanced(NETTLE_INCLUDE_DIR NETTLE_LIBRARY)
+add_library(kernelpath_nettle INTERFACE)
+set(NETTLE_VERSION "not found")
+if(NETTLE_INCLUDE_DIR AND NETTLE_LIBRARY)
+  target_link_libraries(kernelpath_nettle INTERFACE "${NETTLE_LIBRARY}")
+  target_include_directories(kernelpath_nettle SYSTEM INTERFACE "${NETTLE_INCLUDE_DIR}")
+  target_compile_definitions(kernelpath_nettle INTERFACE KERNELPATH_HAVE_NETTLE)
+  set(NETTLE_VERSION "found")
+  if(EXISTS "${NETTLE_INCLUDE_DIR}/nettle/version.h")
+    file(STRINGS "${NETTLE_INCLUDE_DIR}/nettle/version.h" nettle_version_lines
+         REGEX "define NETTLE_VERSION_(MAJOR|MINOR)")
+    string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*" "\\1.\\2" NETTLE_VERSION
+                         "${nettle_version_lines}")
+  endif()
 endif()
 
 # CUDA. Sets KERNELPATH_CUDA_FOUND and KERNELPATH_CUDA_STATUS (a version, "not found" or "off").
