@@ -228,8 +228,12 @@ std::string target_outside(const std::string& path, const std::string& folder) {
   std::string real = real_path(path);
   std::string inside = real_path(folder);
   if (real.empty() || inside.empty()) return {};
-  if (inside.back() != '/') inside += '/';
-  return real.starts_with(inside) ? std::string() : real;
+  if (real.starts_with(inside.back() == '/' ? inside : inside + '/')) return {};
+  const std::string parent = parent_path(inside);
+  if (file_name(parent) == "snapshots" && real.starts_with(parent_path(parent) + "/blobs/")) {
+    return {};
+  }
+  return real;
 }
 
 Result<std::string> find_in_folder(const std::string& folder,

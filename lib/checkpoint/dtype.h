@@ -12,7 +12,7 @@ struct Dtype {
   int bits = 0;           // 4 for F4; a tensor of such a type must fill whole bytes
 };
 
-// All known types, of safetensors 0.7 (safetensors/src/tensor.rs, enum Dtype).
+// The type of that name in safetensors 0.8.0 (safetensors/src/tensor.rs, enum Dtype), or null.
 const Dtype* find_dtype(std::string_view name);
 
 // Bytes of `elements` values; nothing if they do not fill whole bytes or the number does not fit.
