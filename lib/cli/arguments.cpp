@@ -1,12 +1,12 @@
 #include "cli/arguments.h"
 
+#include "base/text.h"
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
 #include <algorithm>
-
-#include "base/text.h"
 
 // The only unit that includes CLI11 (header-only and slow to compile). CLI11 takes the command line
 // apart; names, help, defaults and values are read from option_table(), so that none of its own
@@ -21,8 +21,8 @@ constexpr int kMostModels = 1 << 20;
 Result<void> refuse_empty_values(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
     if (argument == "--") break;
-    const bool ends_empty = argument.size() > 3 && argument.back() == '=' &&
-                            argument.find('=') == argument.size() - 1;
+    const bool ends_empty =
+        argument.size() > 3 && argument.back() == '=' && argument.find('=') == argument.size() - 1;
     if (argument.substr(0, 2) != "--" || !ends_empty) continue;
     return fail({.code = ErrorCode::kUsage,
                  .message = "the value after '=' is empty",
@@ -44,8 +44,8 @@ bool takes_value(const OptionRow& row) {
 }
 
 CLI::Option* declare(CLI::App& app, const OptionRow& row) {
-  CLI::Option* option = takes_value(row) ? app.add_option(cli11_names(row))
-                                         : app.add_flag(cli11_names(row));
+  CLI::Option* option =
+      takes_value(row) ? app.add_option(cli11_names(row)) : app.add_flag(cli11_names(row));
   // Repetition is judged by Settings; without this CLI11 lets a list swallow the models behind it.
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   if (takes_value(row)) option->expected(1)->allow_extra_args(false);

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "base/result.h"
 #include "cli/option_table.h"
+
+#include <string>
+#include <vector>
 
 namespace kernelpath::cli {
 

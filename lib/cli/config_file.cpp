@@ -1,5 +1,7 @@
 #include "cli/config_file.h"
 
+#include "base/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +10,6 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-
-#include "base/text.h"
 
 namespace kernelpath::cli {
 namespace {

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "base/result.h"
+#include "cli/settings.h"
+
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/result.h"
-#include "cli/settings.h"
 
 namespace kernelpath::cli {
 

@@ -1,9 +1,9 @@
 #include "cli/option_table.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <array>
-
-#include "base/text.h"
 
 // The one table of options. Parsing, --help, completions, the config file, --print-config, the
 // fields of --batch lines and the tests are all made from it.
@@ -184,11 +184,16 @@ std::string with_dashes(std::string_view name) {
 
 std::string_view group_title(Group group) {
   switch (group) {
-    case kQuestion: return "The question";
-    case kDeployment: return "The deployment";
-    case kAnswer: return "The answer";
-    case kOutput: return "Output";
-    case kProgram: return "About the program";
+    case kQuestion:
+      return "The question";
+    case kDeployment:
+      return "The deployment";
+    case kAnswer:
+      return "The answer";
+    case kOutput:
+      return "Output";
+    case kProgram:
+      return "About the program";
   }
   return "";
 }

@@ -75,11 +75,11 @@ enum class ValueKind : std::uint8_t {
   kCount,         // no value; every repetition counts
   kOptionalText,  // --help or --help=WORD: a value only after "="
   kText,
-  kChoice,        // one of `choices`
-  kInteger,       // whole, at least `minimum`
-  kSize,          // bytes: parse_bytes
-  kList,          // comma or repetition
-  kRepeated,      // repetition only: the value may hold commas
+  kChoice,    // one of `choices`
+  kInteger,   // whole, at least `minimum`
+  kSize,      // bytes: parse_bytes
+  kList,      // comma or repetition
+  kRepeated,  // repetition only: the value may hold commas
 };
 
 enum class Group : std::uint8_t { kQuestion, kDeployment, kAnswer, kOutput, kProgram };
@@ -108,12 +108,11 @@ struct OptionRow {
   std::string_view help;           // one or two sentences
 };
 
-// What differs between the programs. A row of the table is an option of a program unless the
-// program's `without` names it.
+// What differs between the programs.
 struct Program {
-  std::string_view name;     // "llm-inspect"
-  std::string_view summary;  // one sentence
-  std::string_view usage;    // "[options] MODEL…"
+  std::string_view name;                       // "llm-inspect"
+  std::string_view summary;                    // one sentence
+  std::string_view usage;                      // "[options] MODEL…"
   std::span<const std::string_view> examples;  // two, for -h
 };
 

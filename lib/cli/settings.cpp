@@ -1,13 +1,13 @@
 #include "cli/settings.h"
 
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/config_file.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-
-#include "base/text.h"
-#include "base/units.h"
-#include "cli/config_file.h"
 
 namespace kernelpath::cli {
 namespace {
@@ -68,11 +68,16 @@ Result<std::string> read_size(std::string_view value, std::string_view where) {
 Result<std::string> read_value(const OptionRow& row, std::string_view value,
                                std::string_view where) {
   switch (row.kind) {
-    case ValueKind::kFlag: return read_flag(value, where);
-    case ValueKind::kChoice: return read_choice(row, value, where);
-    case ValueKind::kInteger: return read_integer(row, value, where);
-    case ValueKind::kSize: return read_size(value, where);
-    default: break;
+    case ValueKind::kFlag:
+      return read_flag(value, where);
+    case ValueKind::kChoice:
+      return read_choice(row, value, where);
+    case ValueKind::kInteger:
+      return read_integer(row, value, where);
+    case ValueKind::kSize:
+      return read_size(value, where);
+    default:
+      break;
   }
   if (value.empty() && row.kind != ValueKind::kOptionalText) {
     return fail(bad_value(where, "the value is empty", ""));
@@ -170,8 +175,8 @@ Result<void> Settings::set(Option option, const std::vector<std::string>& values
       const bool repeated = !keeps_all_values(row) && !replacement.values.empty();
       if (repeated && replacement.values.front() != checked) {
         return fail({.code = ErrorCode::kUsageConflict,
-                     .message = fmt::format("given twice, as {} and {}",
-                                            replacement.values.front(), checked),
+                     .message = fmt::format("given twice, as {} and {}", replacement.values.front(),
+                                            checked),
                      .where = std::string(where)});
       }
       if (!repeated) replacement.values.push_back(std::move(checked));

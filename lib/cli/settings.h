@@ -1,14 +1,14 @@
 #pragma once
 
+#include "base/result.h"
+#include "cli/arguments.h"
+#include "cli/option_table.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/result.h"
-#include "cli/arguments.h"
-#include "cli/option_table.h"
 
 namespace kernelpath::cli {
 

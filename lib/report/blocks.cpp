@@ -172,22 +172,12 @@ std::vector<Block> inspect_blocks(const InputAnswer& answer, const View& view) {
   return out;
 }
 
-std::string inspect_text(const std::vector<InputAnswer>& answers, const View& view) {
-  std::string out;
-  for (const InputAnswer& answer : answers) {
-    if (!out.empty()) out += '\n';
-    out += render_text(inspect_blocks(answer, view), view);
-  }
-  return out;
+std::string inspect_text(const InputAnswer& answer, const View& view) {
+  return render_text(inspect_blocks(answer, view), view);
 }
 
-std::string inspect_markdown(const std::vector<InputAnswer>& answers, const View& view) {
-  std::string out;
-  for (const InputAnswer& answer : answers) {
-    if (!out.empty()) out += '\n';
-    out += render_markdown(inspect_blocks(answer, view));
-  }
-  return out;
+std::string inspect_markdown(const InputAnswer& answer, const View& view) {
+  return render_markdown(inspect_blocks(answer, view));
 }
 
 }  // namespace kernelpath::report

@@ -46,8 +46,8 @@ struct View {
   bool layers = false;
   bool why = false;
   bool sources = false;
-  std::vector<std::string> show;  // parts of --show; "all" for every part
-  std::int64_t width = 0;         // columns of the terminal; 0: no limit
+  std::vector<std::string> show = {};  // parts of --show; "all" for every part
+  std::int64_t width = 0;              // columns of the terminal; 0: no limit
   bool color = false;
 
   [[nodiscard]] bool shows(std::string_view part) const;
@@ -66,7 +66,7 @@ std::string inspect_json(const Tool& tool, const std::vector<InputAnswer>& answe
 std::string inspect_jsonl_header(const Tool& tool);
 std::string inspect_jsonl_line(const InputAnswer& answer, const View& view);
 
-std::string inspect_text(const std::vector<InputAnswer>& answers, const View& view);
-std::string inspect_markdown(const std::vector<InputAnswer>& answers, const View& view);
+std::string inspect_text(const InputAnswer& answer, const View& view);
+std::string inspect_markdown(const InputAnswer& answer, const View& view);
 
 }  // namespace kernelpath::report

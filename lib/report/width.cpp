@@ -1,10 +1,10 @@
 #include "report/width.h"
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include <algorithm>
 #include <clocale>
-#include <cstdint>
 #include <cwchar>
 #include <utility>
 
@@ -22,17 +22,6 @@ locale_t unicode_locale() {
   return kLocale;
 }
 
-// The code point that starts at `text[0]` and its length in bytes; `text` is valid UTF-8.
-std::pair<wchar_t, std::size_t> first_code_point(std::string_view text) {
-  const auto first = static_cast<std::uint8_t>(text[0]);
-  const std::size_t length = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  std::uint32_t value = length == 1 ? first : first & (0xffU >> (length + 1));
-  for (std::size_t i = 1; i < length && i < text.size(); ++i) {
-    value = (value << 6U) | (static_cast<std::uint8_t>(text[i]) & 0x3fU);
-  }
-  return {static_cast<wchar_t>(value), std::min(length, text.size())};
-}
-
 }  // namespace
 
 std::size_t display_width(std::string_view text) {
@@ -41,10 +30,10 @@ std::size_t display_width(std::string_view text) {
   const locale_t before = unicode == locale_t{} ? locale_t{} : uselocale(unicode);
   std::size_t columns = 0;
   for (std::size_t i = 0; i < text.size();) {
-    const auto [code_point, length] = first_code_point(text.substr(i));
-    const int width = before == locale_t{} ? 1 : wcwidth(code_point);
+    const CodePoint point = decode_utf8(text.substr(i));
+    const int width = before == locale_t{} ? 1 : wcwidth(static_cast<wchar_t>(point.value));
     columns += width < 0 ? 1 : static_cast<std::size_t>(width);
-    i += length;
+    i += std::max<std::size_t>(point.length, 1);
   }
   if (before != locale_t{}) uselocale(before);
   return columns;

@@ -1,0 +1,260 @@
+#include "cli/batch.h"
+
+#include "base/build_info.h"
+#include "base/text.h"
+#include "cli/batch_request.h"
+#include "cli/line_reader.h"
+#include "cli/report_files.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "json/document.h"
+#include "json/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <memory>
+#include <set>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace kernelpath::cli {
+namespace {
+
+constexpr std::int64_t kMostLines = 10'000'000;
+
+// An open descriptor that closes itself, but for standard input.
+class InputFile {
+ public:
+  explicit InputFile(int fd) : fd_(fd) {}
+  ~InputFile() {
+    if (fd_ > STDIN_FILENO) close(fd_);
+  }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+  [[nodiscard]] int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Result<std::unique_ptr<InputFile>> open_batch(const std::string& path) {
+  if (path == "-" && is_terminal(STDIN_FILENO)) {
+    return fail(
+        {.code = ErrorCode::kUsage, .message = "--batch is '-', but standard input is a terminal"});
+  }
+  if (path == "-") return std::make_unique<InputFile>(STDIN_FILENO);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return fail({.code = errno == ENOENT ? ErrorCode::kInputMissing : ErrorCode::kInputPermission,
+                 .message = errno == ENOENT ? "no such file" : std::strerror(errno),
+                 .file = path});
+  }
+  auto file = std::make_unique<InputFile>(fd);
+  struct stat status {};
+  if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+    return fail({.code = ErrorCode::kInputKind, .message = "a folder, not a file", .file = path});
+  }
+  return file;
+}
+
+Result<void> check_options(const Invocation& invocation) {
+  if (!invocation.models.empty()) {
+    return fail({.code = ErrorCode::kUsageConflict,
+                 .message = "--batch names its models in its lines; MODEL is given as well",
+                 .value = shorten(invocation.models.front(), 64)});
+  }
+  const std::string& format = invocation.settings.text(Option::kFormat);
+  const bool chosen = invocation.settings.of(Option::kFormat).set_by == SetBy::kCommandLine;
+  if (chosen && format != "json" && format != "jsonl") {
+    return fail({.code = ErrorCode::kUsageConflict,
+                 .message = "--batch answers in JSON lines, --format asks for " + format});
+  }
+  if (invocation.settings.list(Option::kOutput).size() > 1) {
+    return fail({.code = ErrorCode::kUsageConflict,
+                 .message = "--batch writes one stream of answers, --output is given twice"});
+  }
+  return {};
+}
+
+class Batch {
+ public:
+  Batch(const Invocation& invocation, const ExternalModels& external_models, Output& output)
+      : invocation_(invocation),
+        external_models_(external_models),
+        output_(output),
+        tool_{std::string(invocation.program.name), std::string(build_info().version)} {}
+
+  Result<void> run(LineReader& reader);
+  [[nodiscard]] int exit_code() const { return exit_code_; }
+
+ private:
+  Result<void> answer_line(const LineReader::Line& line);
+  // The text of one answer line, without its end.
+  Result<std::string> answer(const json::Value& request, std::int64_t number);
+  Result<std::string> answer_in(const json::Value& request, const json::Value& in);
+  Result<std::string> answer_model(const json::Value& request, const std::string& model,
+                                   std::int64_t number);
+  void warn_ignored(const std::vector<std::string>& fields, std::int64_t number);
+
+  const Invocation& invocation_;
+  const ExternalModels& external_models_;
+  Output& output_;
+  report::Tool tool_;
+  std::set<std::string> warned_fields_;
+  int exit_code_ = kExitOk;
+};
+
+std::string error_line(const json::Value& id, const Error& error) {
+  json::Writer w;
+  w.begin_object().key("id").value(id).key("error").begin_object();
+  w.member("code", error_info(error.code).id);
+  std::string message = error.text();
+  if (!error.near_matches.empty()) {
+    message += "; did you mean " + join_words(error.near_matches, "or") + "?";
+  }
+  w.member("message", message);
+  w.end_object().end_object();
+  return w.take(0);
+}
+
+Error bad_request(std::string message) {
+  return {.code = ErrorCode::kBatchRequest, .message = std::move(message)};
+}
+
+json::Value id_of(const json::Value& request) {
+  const json::Value* id = request.find("id");
+  return id == nullptr ? json::Value::null() : *id;
+}
+
+Result<std::string> Batch::answer_in(const json::Value& request, const json::Value& in) {
+  KERNELPATH_TRY(name, batch_engine(request, invocation_.settings));
+  KERNELPATH_TRY(engine, engines::find_engine(name));
+  KERNELPATH_TRY(op, batch_op(request, in));
+  KERNELPATH_TRY(out, engine->answer(op, in));
+  json::Writer w;
+  w.begin_object().key("id").value(id_of(request)).key("out").value(out).end_object();
+  return w.take(0);
+}
+
+Result<std::string> Batch::answer_model(const json::Value& request, const std::string& model,
+                                        std::int64_t number) {
+  KERNELPATH_TRY(line, batch_settings(request, invocation_.settings));
+  warn_ignored(line.ignored_fields, number);
+  KERNELPATH_TRY(question, make_question(line.settings, invocation_.environment, external_models_));
+  Result<config::ModelConfig> config = config::load_model(model, question.load);
+  if (!config) return fail(std::move(config).error());
+  Result<report::InputAnswer> answer = answer_question(question, std::move(*config));
+  if (!answer) return fail(std::move(answer).error());
+  for (const std::string& finding : unmet_requirements(question, *answer)) {
+    invocation_.log.finding(finding);
+    exit_code_ = kExitFinding;
+  }
+  std::vector<report::InputAnswer> answers;
+  answers.push_back(std::move(*answer));
+  json::Writer w;
+  w.begin_object().key("id").value(id_of(request)).key("out");
+  report::write_inspect(w, tool_, answers, question.view);
+  w.end_object();
+  return w.take(0);
+}
+
+// A misspelt option must not pass in silence; the protocol says that other fields are ignored.
+void Batch::warn_ignored(const std::vector<std::string>& fields, std::int64_t number) {
+  for (const std::string& field : fields) {
+    if (!warned_fields_.insert(field).second) continue;
+    std::string text = fmt::format("line {}: the field '{}' is ignored", number, field);
+    std::vector<std::string> near = near_options(field);
+    for (std::string& option : near) option = field_name(option.substr(2));
+    if (!near.empty()) text += "; did you mean " + join_words(near, "or") + "?";
+    invocation_.log.warn(text);
+  }
+}
+
+Result<std::string> Batch::answer(const json::Value& request, std::int64_t number) {
+  const json::Value* in = request.find("in");
+  if (in != nullptr) {
+    if (!in->is_object()) return fail(bad_request("\"in\" is not an object"));
+    return answer_in(request, *in);
+  }
+  const json::Value* model = request.find("model");
+  if (model == nullptr) {
+    return fail(bad_request("the request has neither \"in\" nor \"model\""));
+  }
+  if (!model->is_string()) return fail(bad_request("\"model\" is not a string"));
+  if (model->as_string() == "-") {
+    return fail(bad_request("a line cannot read its model from standard input"));
+  }
+  return answer_model(request, model->as_string(), number);
+}
+
+Result<void> Batch::answer_line(const LineReader::Line& line) {
+  if (!line.too_long && trim(line.text).empty()) return {};
+  json::Value id = json::Value::null();
+  Result<std::string> text = fail(
+      Error{.code = ErrorCode::kInputLimit,
+            .message = fmt::format("the line is longer than {} bytes", json::Limits{}.max_bytes)});
+  if (!line.too_long) {
+    const Result<json::Document> document = json::parse(std::string(line.text), "");
+    if (!document) {
+      text = fail(document.error());
+    } else if (!document->root.is_object()) {
+      text = fail(bad_request("the request is not a JSON object"));
+    } else {
+      id = id_of(document->root);
+      text = answer(document->root, line.number);
+    }
+  }
+  if (!text) exit_code_ = kExitFinding;
+  KERNELPATH_CHECK_OK(output_.write(text ? *text : error_line(id, text.error())));
+  return output_.write("\n");
+}
+
+Result<void> Batch::run(LineReader& reader) {
+  while (stop_signal() == 0 && !output_.reader_is_gone()) {
+    KERNELPATH_TRY(line, reader.next());
+    if (line.end) break;
+    if (line.number > kMostLines) {
+      return fail({.code = ErrorCode::kInputLimit,
+                   .message = fmt::format("the batch has more than {} lines", kMostLines)});
+    }
+    KERNELPATH_CHECK_OK(answer_line(line));
+  }
+  return {};
+}
+
+Result<int> run(const Invocation& invocation, const ExternalModels& external_models) {
+  KERNELPATH_CHECK_OK(check_options(invocation));
+  const std::string& path = invocation.settings.text(Option::kBatch);
+  Result<std::unique_ptr<InputFile>> input = open_batch(path);
+  if (!input) return fail(std::move(input).error());
+  Result<std::vector<ReportFile>> reports = open_reports(invocation, {});
+  if (!reports) return fail(std::move(reports).error());
+  Output& output = *reports->front().output;
+  LineReader reader((*input)->fd(), json::Limits{}.max_bytes, [&] { return output.flush(); });
+  Batch batch(invocation, external_models, output);
+  Result<void> done = batch.run(reader);
+  // What was answered stands, also where the input broke off.
+  Result<void> committed = output.commit();
+  if (!done) {
+    if (done.error().file.empty()) done.error().file = path;
+    return fail(std::move(done).error());
+  }
+  if (!committed) return fail(std::move(committed).error());
+  return batch.exit_code();
+}
+
+}  // namespace
+
+int run_batch(const Invocation& invocation, const ExternalModels& external_models) {
+  const Result<int> code = run(invocation, external_models);
+  if (code) return *code;
+  invocation.log.error(code.error());
+  return error_info(code.error().code).exit_code;
+}
+
+}  // namespace kernelpath::cli

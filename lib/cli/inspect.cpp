@@ -1,0 +1,154 @@
+#include "cli/inspect.h"
+
+#include "base/build_info.h"
+#include "base/text.h"
+#include "cli/batch.h"
+#include "cli/information.h"
+#include "cli/question.h"
+#include "cli/report_files.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <unistd.h>
+
+namespace kernelpath::cli {
+namespace {
+
+constexpr std::array<std::string_view, 2> kExamples = {
+    "llm-inspect Llama-3.1-8B --device h200 --kv fp8",
+    "llm-inspect config.json --engine trtllm --backend flashinfer --lacks flashinfer --why"};
+
+int report_error(const Invocation& invocation, const Error& error) {
+  invocation.log.error(error);
+  return error_info(error.code).exit_code;
+}
+
+// The error, and for people also the short help.
+int wrong_use(const Invocation& invocation, const Error& error) {
+  const int code = report_error(invocation, error);
+  const LogStyle& style = invocation.log.style();
+  if (!style.json && !style.json_errors) {
+    static_cast<void>(write_all(STDERR_FILENO, "\n" + short_help(invocation.program)));
+  }
+  return code;
+}
+
+// Standard input up to one byte more than a configuration may have; the reader refuses that.
+Result<std::string> read_standard_input() {
+  const std::size_t most = json::Limits{}.max_bytes + 1;
+  std::string out;
+  std::array<char, 1 << 16> block{};
+  while (out.size() < most && stop_signal() == 0) {
+    const ssize_t count = read(STDIN_FILENO, block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      return fail({.code = ErrorCode::kRuntime,
+                   .message = std::string("reading failed: ") + std::strerror(errno),
+                   .file = "-"});
+    }
+    if (count == 0) break;
+    out.append(block.data(), static_cast<std::size_t>(count));
+  }
+  return out;
+}
+
+Result<config::ModelConfig> load(const Question& question, const std::string& path) {
+  if (path != "-") return config::load_model(path, question.load);
+  KERNELPATH_TRY(text, read_standard_input());
+  return config::load_model(path, question.load, text);
+}
+
+Result<void> check_models(const std::vector<std::string>& models) {
+  const auto from_stdin = std::count(models.begin(), models.end(), "-");
+  if (models.empty()) {
+    return fail({.code = ErrorCode::kUsage, .message = "no MODEL is given"});
+  }
+  if (from_stdin > 1) {
+    return fail({.code = ErrorCode::kUsageConflict,
+                 .message = "standard input can be one MODEL only, '-' stands twice"});
+  }
+  if (from_stdin == 1 && is_terminal(STDIN_FILENO)) {
+    return fail(
+        {.code = ErrorCode::kUsage, .message = "MODEL is '-', but standard input is a terminal"});
+  }
+  return {};
+}
+
+bool all_readers_are_gone(const std::vector<ReportFile>& reports) {
+  return std::all_of(reports.begin(), reports.end(),
+                     [](const ReportFile& file) { return file.output->reader_is_gone(); });
+}
+
+// Findings, and a hint for somebody who reads the text.
+int conclude(const Invocation& invocation, const Question& question,
+             const std::vector<report::InputAnswer>& answers) {
+  int code = kExitOk;
+  for (const report::InputAnswer& answer : answers) {
+    for (const std::string& finding : unmet_requirements(question, answer)) {
+      invocation.log.finding(finding);
+      code = kExitFinding;
+    }
+  }
+  const bool text = invocation.settings.text(Option::kFormat) == "text";
+  if (text && !answers.empty() && !question.view.why) {
+    invocation.log.hint("--why lists every candidate and its reasons");
+  }
+  return code;
+}
+
+Result<int> answer_models(const Invocation& invocation, const Question& question) {
+  const report::Tool tool{std::string(invocation.program.name), std::string(build_info().version)};
+  Result<std::vector<ReportFile>> reports = open_reports(invocation, question.view);
+  if (!reports) return fail(std::move(reports).error());
+  std::vector<report::InputAnswer> answers;
+  int code = kExitOk;
+  for (const std::string& path : invocation.models) {
+    if (stop_signal() != 0 || all_readers_are_gone(*reports)) break;
+    Result<config::ModelConfig> model = load(question, path);
+    // Half a configuration from an interrupted pipe is not an error of the input.
+    if (stop_signal() != 0) break;
+    if (!model) {
+      code = worse(code, report_error(invocation, model.error()));
+      continue;
+    }
+    invocation.log.info(fmt::format("read {}", path));
+    Result<report::InputAnswer> answer = answer_question(question, std::move(*model));
+    if (!answer) return fail(std::move(answer).error());
+    KERNELPATH_CHECK_OK(add_answer(*reports, tool, *answer));
+    answers.push_back(std::move(*answer));
+  }
+  KERNELPATH_CHECK_OK(finish_reports(*reports, tool, answers));
+  return worse(code, conclude(invocation, question, answers));
+}
+
+}  // namespace
+
+const Program& inspect_program() {
+  static const Program kProgram = {
+      .name = "llm-inspect",
+      .summary = "which attention kernel a model's config.json resolves to in each engine, and why",
+      .usage = "[options] MODEL…",
+      .examples = kExamples};
+  return kProgram;
+}
+
+int run_inspect(const Invocation& invocation) {
+  const Result<ExternalModels> external = load_external_models(invocation.settings);
+  if (!external) return report_error(invocation, external.error());
+  if (invocation.settings.is_set(Option::kBatch)) return run_batch(invocation, *external);
+  const Result<void> models = check_models(invocation.models);
+  if (!models) return wrong_use(invocation, models.error());
+  const Result<Question> question =
+      make_question(invocation.settings, invocation.environment, *external);
+  if (!question) return report_error(invocation, question.error());
+  const Result<int> code = answer_models(invocation, *question);
+  return code ? *code : report_error(invocation, code.error());
+}
+
+}  // namespace kernelpath::cli

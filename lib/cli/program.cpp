@@ -1,0 +1,120 @@
+#include "cli/program.h"
+
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "cli/information.h"
+#include "cli/output.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <unistd.h>
+
+// The environment of the process; read once, here.
+extern char** environ;  // NOLINT(readability-redundant-declaration): not in unistd.h without GNU
+
+namespace kernelpath::cli {
+namespace {
+
+ProcessEnvironment read_environment() {
+  ProcessEnvironment out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    out.variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return out;
+}
+
+// Whether a JSON format was asked for, as far as a command line tells that may be wrong elsewhere.
+bool asks_for_json(const std::vector<std::string>& arguments) {
+  const auto is_json = [](std::string_view value) { return value == "json" || value == "jsonl"; };
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument = arguments[i];
+    if (argument == "--json" || argument == "--format=json" || argument == "--format=jsonl" ||
+        argument == "-fjson" || argument == "-fjsonl") {
+      return true;
+    }
+    const bool names_format = argument == "-f" || argument == "--format";
+    if (names_format && i + 1 < arguments.size() && is_json(arguments[i + 1])) return true;
+  }
+  return false;
+}
+
+LogStyle log_style(const Settings& settings, const ProcessEnvironment& environment) {
+  const std::string& format = settings.text(Option::kFormat);
+  LogStyle style{
+      .json = settings.flag(Option::kLogJson),
+      .json_errors = format == "json" || format == "jsonl",
+      .hints = !settings.flag(Option::kQuiet),
+      .color = use_color(settings.text(Option::kColor), environment, is_terminal(STDERR_FILENO))};
+  const std::string& word = settings.text(Option::kLogLevel);
+  style.level = word == "error"   ? LogLevel::kError
+                : word == "info"  ? LogLevel::kInfo
+                : word == "debug" ? LogLevel::kDebug
+                                  : LogLevel::kWarn;
+  const std::int64_t verbose = settings.integer(Option::kVerbose).value_or(0);
+  if (verbose == 1) style.level = std::max(style.level, LogLevel::kInfo);
+  if (verbose > 1) style.level = LogLevel::kDebug;
+  if (settings.flag(Option::kQuiet)) style.level = LogLevel::kError;
+  return style;
+}
+
+int report_error(const Log& log, const Error& error) {
+  log.error(error);
+  return error_info(error.code).exit_code;
+}
+
+int print(const Log& log, std::string_view text) {
+  const std::unique_ptr<Output> out = Output::standard_output();
+  Result<void> written = out->write(text);
+  if (written) written = out->commit();
+  return written ? kExitOk : report_error(log, written.error());
+}
+
+int run(const Program& program, Log& log, const std::vector<std::string>& arguments,
+        ProgramBody body) {
+  const Result<Arguments> parsed = parse_arguments(arguments);
+  if (!parsed) return report_error(log, parsed.error());
+  // Help is answered before any value is judged: who asks for it may have a broken config file.
+  if (const std::optional<std::string> help = help_answer(program, *parsed, arguments)) {
+    return print(log, *help);
+  }
+  ProcessEnvironment environment = read_environment();
+  Result<Settings> settings = make_settings(*parsed, environment, program.name);
+  if (!settings) return report_error(log, settings.error());
+  log.set_style(log_style(*settings, environment));
+  const Result<std::optional<std::string>> information = information_answer(program, *settings);
+  if (!information) return report_error(log, information.error());
+  if (*information) return print(log, **information);
+  return body({.program = program,
+               .log = log,
+               .settings = std::move(*settings),
+               .models = parsed->models,
+               .environment = std::move(environment)});
+}
+
+}  // namespace
+
+int worse(int a, int b) { return std::max(a, b); }
+
+int run_program(const Program& program, int argc, char** argv, ProgramBody body) {
+  open_standard_streams();
+  install_signal_handlers();
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  Log log{std::string(program.name), {.json_errors = asks_for_json(arguments)}};
+  int code = kExitOk;
+  try {
+    code = run(program, log, arguments, body);
+  } catch (const std::bad_alloc&) {
+    code = report_error(log, {.code = ErrorCode::kResource, .message = "out of memory"});
+  } catch (const std::exception& error) {
+    code = report_error(log, {.code = ErrorCode::kInternal, .message = error.what()});
+  }
+  return stop_signal() == 0 ? code : 128 + stop_signal();
+}
+
+}  // namespace kernelpath::cli

@@ -1,0 +1,296 @@
+#include "cli/question.h"
+
+#include "base/text.h"
+#include "registry/shared_object.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kernelpath::cli {
+namespace {
+
+using engines::Engine;
+
+// "NAME=VALUE" or "ENGINE.FIELD=VALUE" taken apart at the first '='.
+Result<std::pair<std::string, std::string>> split_assignment(const std::string& text,
+                                                             Option option) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    const OptionRow& row = option_row(option);
+    return fail({.code = ErrorCode::kUsage,
+                 .message = fmt::format("not of the form {}", row.value_name),
+                 .where = "--" + std::string(row.name),
+                 .value = shorten(text, 64)});
+  }
+  return std::pair{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+Result<std::vector<const Engine*>> chosen_engines(const Settings& settings) {
+  const std::vector<std::string>& names = settings.list(Option::kEngine);
+  std::vector<const Engine*> out;
+  const auto add = [&](const Engine* engine) {
+    if (std::find(out.begin(), out.end(), engine) == out.end()) out.push_back(engine);
+  };
+  for (const std::string& name : names) {
+    if (!equal_ignoring_case(name, "all")) {
+      KERNELPATH_TRY(engine, engines::find_engine(name));
+      add(engine);
+      continue;
+    }
+    for (const Engine* engine : engines::all_engines()) {
+      const Result<const Engine*> newest = engines::find_engine(engine->name());
+      if (newest) add(*newest);
+    }
+  }
+  return out;
+}
+
+Result<hardware::Device> chosen_device(const Settings& settings) {
+  const SetBy by_device = settings.of(Option::kDevice).set_by;
+  const SetBy by_sm = settings.of(Option::kSm).set_by;
+  hardware::Device device;
+  if (settings.is_set(Option::kSm) && by_sm >= by_device) {
+    if (by_sm == by_device) {
+      return fail(
+          {.code = ErrorCode::kUsageConflict,
+           .message = fmt::format("--device {} and --sm {} name two machines",
+                                  settings.text(Option::kDevice), settings.text(Option::kSm))});
+    }
+    Result<hardware::Capability> capability =
+        hardware::parse_capability(settings.text(Option::kSm));
+    if (!capability) {
+      if (capability.error().where.empty()) capability.error().where = "--sm";
+      return fail(std::move(capability).error());
+    }
+    device.id = hardware::capability_text(*capability);
+    device.label = device.id;
+    device.capability = *capability;
+  } else {
+    KERNELPATH_TRY(known, hardware::find_device(settings.text(Option::kDevice)));
+    device = known;
+  }
+  const std::optional<std::int64_t> memory = settings.integer(Option::kMemory);
+  if (memory) device.memory_bytes = memory;
+  return device;
+}
+
+engines::Deployment common_deployment(const Settings& settings) {
+  engines::Deployment out;
+  out.backend = settings.optional_text(Option::kBackend);
+  out.dtype = settings.optional_text(Option::kDtype);
+  out.kv_dtype = settings.optional_text(Option::kKv);
+  out.quantization = settings.optional_text(Option::kQuantization);
+  out.page_size = settings.integer(Option::kPageSize);
+  out.max_model_len = settings.integer(Option::kMaxModelLen);
+  out.batch_size = settings.integer(Option::kBatchSize);
+  out.tp = settings.integer(Option::kTp).value_or(1);
+  out.pp = settings.integer(Option::kPp).value_or(1);
+  out.dp = settings.integer(Option::kDp).value_or(1);
+  out.ep = settings.integer(Option::kEp).value_or(1);
+  out.cp = settings.integer(Option::kCp).value_or(1);
+  out.dcp = settings.integer(Option::kDcp).value_or(1);
+  const std::string& speculative = settings.text(Option::kSpeculative);
+  if (!speculative.empty()) {
+    const std::size_t colon = speculative.find(':');
+    out.speculative = speculative.substr(0, colon);
+    if (colon != std::string::npos) out.draft_model = speculative.substr(colon + 1);
+  }
+  out.draft_tokens = settings.integer(Option::kDraftTokens);
+  out.draft_topk = settings.integer(Option::kDraftTopk);
+  return out;
+}
+
+// The values of --set for the engine called `name`; every value must be for a chosen engine.
+Result<void> add_settings(const Settings& settings, std::vector<EngineQuestion>& questions) {
+  for (const std::string& text : settings.list(Option::kSet)) {
+    KERNELPATH_TRY(assignment, split_assignment(text, Option::kSet));
+    const std::size_t dot = assignment.first.find('.');
+    if (dot == std::string::npos || dot == 0) {
+      return fail({.code = ErrorCode::kUsage,
+                   .message = "not of the form ENGINE.FIELD=VALUE",
+                   .where = "--set",
+                   .value = shorten(text, 64)});
+    }
+    KERNELPATH_TRY(named, engines::find_engine(assignment.first.substr(0, dot)));
+    bool used = false;
+    for (EngineQuestion& question : questions) {
+      if (question.engine->name() != named->name()) continue;
+      question.deployment.settings.emplace_back(assignment.first.substr(dot + 1),
+                                                assignment.second);
+      used = true;
+    }
+    if (used) continue;
+    return fail(
+        {.code = ErrorCode::kUsageConflict,
+         .message = fmt::format("sets a field of {}, which --engine leaves out", named->name()),
+         .where = "--set",
+         .value = shorten(text, 64)});
+  }
+  return {};
+}
+
+std::vector<std::string> lower_case(const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const std::string& name : names) out.push_back(to_lower(name));
+  return out;
+}
+
+Result<engines::Environment> make_environment(const Settings& settings,
+                                              const ProcessEnvironment& process,
+                                              const ExternalModels& external_models) {
+  engines::Environment out;
+  out.lacks = lower_case(settings.list(Option::kLacks));
+  out.has = lower_case(settings.list(Option::kHas));
+  for (const std::string& name : out.lacks) {
+    if (std::find(out.has.begin(), out.has.end(), name) == out.has.end()) continue;
+    return fail({.code = ErrorCode::kUsageConflict,
+                 .message = "both --lacks and --has name the package",
+                 .value = shorten(name, 64)});
+  }
+  for (const std::string& text : settings.list(Option::kEnv)) {
+    KERNELPATH_TRY(assignment, split_assignment(text, Option::kEnv));
+    out.variables.push_back(assignment);
+  }
+  if (settings.flag(Option::kEnvFromProcess)) {
+    for (const auto& variable : process.variables) {
+      if (out.variable(variable.first) == nullptr) out.variables.push_back(variable);
+    }
+  }
+  out.external_models = external_models;
+  return out;
+}
+
+Result<void> check_show_parts(const std::vector<std::string>& parts) {
+  const std::vector<std::string_view> known = report::show_parts();
+  for (const std::string& part : parts) {
+    if (std::find(known.begin(), known.end(), part) != known.end()) continue;
+    const std::vector<std::string> words(known.begin(), known.end());
+    return fail({.code = ErrorCode::kUsageUnknown,
+                 .message = "unknown part; known are " + join_words(words),
+                 .where = "--show",
+                 .value = shorten(part, 64),
+                 .near_matches = near_matches(part, known)});
+  }
+  return {};
+}
+
+// The engine's own spelling of a backend's name.
+Result<std::string> find_backend(const Engine& engine, std::string_view name, Option option) {
+  std::vector<std::string> names;
+  for (const engines::TableRow& row : engine.table("backends")) names.push_back(row.name);
+  for (const std::string& known : names) {
+    if (equal_ignoring_case(known, name)) return known;
+  }
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  return fail({.code = ErrorCode::kUsageUnknown,
+               .message = fmt::format("{} {} has no such attention backend; it has {}",
+                                      engine.name(), engine.version(), join_words(names)),
+               .where = "--" + std::string(option_row(option).name),
+               .value = shorten(name, 64),
+               .near_matches = near_matches(name, candidates)});
+}
+
+Result<void> add_requirements(const Settings& settings, Question& question) {
+  for (const std::string& text : settings.list(Option::kRequire)) {
+    KERNELPATH_TRY(assignment, split_assignment(text, Option::kRequire));
+    KERNELPATH_TRY(engine, engines::find_engine(assignment.first));
+    const bool asked = std::any_of(question.engines.begin(), question.engines.end(),
+                                   [&](const EngineQuestion& q) { return q.engine == engine; });
+    if (!asked) {
+      return fail({.code = ErrorCode::kUsageConflict,
+                   .message = fmt::format("requires a backend of {} {}, which --engine leaves out",
+                                          engine->name(), engine->version()),
+                   .where = "--require",
+                   .value = shorten(text, 64)});
+    }
+    KERNELPATH_TRY(backend, find_backend(*engine, assignment.second, Option::kRequire));
+    question.requirements.push_back({engine, backend});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ExternalModels> load_external_models(const Settings& settings) {
+  ExternalModels out;
+  const std::vector<std::string>& folders = settings.list(Option::kCustomModuleDirs);
+  if (folders.empty()) return out;
+  KERNELPATH_TRY(providers, registry::load_provider_folders(folders));
+  for (const registry::SharedObjectProvider& provider : providers) {
+    for (const registry::Registration& registration : provider.registrations) {
+      if (registration.kind != registry::Kind::kModelClass) continue;
+      out.push_back({provider.module, registration.key, registration.name});
+    }
+  }
+  return out;
+}
+
+Result<Question> make_question(const Settings& settings, const ProcessEnvironment& process,
+                               const ExternalModels& external_models) {
+  Question out;
+  KERNELPATH_TRY(chosen, chosen_engines(settings));
+  KERNELPATH_TRY(device, chosen_device(settings));
+  out.device = device;
+  KERNELPATH_TRY(environment, make_environment(settings, process, external_models));
+  const engines::Deployment deployment = common_deployment(settings);
+  for (const Engine* engine : chosen) out.engines.push_back({engine, deployment, environment});
+  KERNELPATH_CHECK_OK(add_settings(settings, out.engines));
+  for (const EngineQuestion& question : out.engines) {
+    KERNELPATH_CHECK_OK(question.engine->check(question.deployment, question.environment));
+  }
+  out.load.strict = settings.flag(Option::kStrict);
+  out.lacks = environment.lacks;
+  out.has = environment.has;
+  out.why_not_backend = settings.text(Option::kWhyNot);
+  KERNELPATH_CHECK_OK(add_requirements(settings, out));
+  KERNELPATH_CHECK_OK(check_show_parts(settings.list(Option::kShow)));
+  out.view.show = settings.list(Option::kShow);
+  out.view.prefill = settings.text(Option::kPhase) != "decode";
+  out.view.decode = settings.text(Option::kPhase) != "prefill";
+  out.view.layers = settings.flag(Option::kLayers);
+  out.view.why = settings.flag(Option::kWhy);
+  out.view.sources = settings.flag(Option::kSources);
+  return out;
+}
+
+Result<report::InputAnswer> answer_question(const Question& question, config::ModelConfig model) {
+  report::InputAnswer out{.model = {},
+                          .device = question.device,
+                          .lacks = question.lacks,
+                          .has = question.has,
+                          .engines = {}};
+  engines::Request request{
+      .model = std::move(model), .device = question.device, .deployment = {}, .environment = {}};
+  for (const EngineQuestion& asked : question.engines) {
+    request.deployment = asked.deployment;
+    request.environment = asked.environment;
+    report::EngineAnswer answer{.resolution = asked.engine->resolve(request),
+                                .why_not_backend = question.why_not_backend};
+    if (!question.why_not_backend.empty()) {
+      KERNELPATH_TRY(why_not, asked.engine->why_not(request, question.why_not_backend));
+      answer.why_not = why_not;
+    }
+    out.engines.push_back(std::move(answer));
+  }
+  out.model = std::move(request.model);
+  return out;
+}
+
+std::vector<std::string> unmet_requirements(const Question& question,
+                                            const report::InputAnswer& answer) {
+  std::vector<std::string> out;
+  for (const Requirement& requirement : question.requirements) {
+    for (std::size_t i = 0; i < question.engines.size(); ++i) {
+      if (question.engines[i].engine != requirement.engine) continue;
+      const std::string& selected = answer.engines[i].resolution.selected_backend;
+      if (equal_ignoring_case(selected, requirement.backend)) continue;
+      out.push_back(fmt::format("{}: {} {} gets {}, not {}", answer.model.name,
+                                requirement.engine->name(), requirement.engine->version(),
+                                selected.empty() ? "no backend" : selected, requirement.backend));
+    }
+  }
+  return out;
+}
+
+}  // namespace kernelpath::cli

@@ -1,0 +1,15 @@
+#pragma once
+
+namespace kernelpath::cli {
+
+// SIGPIPE is ignored (a closed pipe shows as EPIPE); SIGINT and SIGTERM ask the program to stop
+// after what it is doing; a second one ends it at once.
+void install_signal_handlers();
+
+// The signal that asked to stop, or 0.
+int stop_signal();
+
+// Makes sure that descriptors 0, 1 and 2 are open, so that no file of ours becomes one of them.
+void open_standard_streams();
+
+}  // namespace kernelpath::cli
