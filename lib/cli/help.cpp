@@ -38,6 +38,11 @@ std::string examples(const Program& program) {
   return out;
 }
 
+std::string_view shorter_name(const OptionRow& row) {
+  const bool alias = !row.alias.empty() && row.alias.size() < row.name.size();
+  return alias ? row.alias : row.name;
+}
+
 bool mentions(const OptionRow& row, std::string_view word) {
   const std::string text = to_lower(fmt::format("{} {} {} {} {}", option_signature(row), row.help,
                                                 row.value_name, row.choices, row.default_value));
@@ -62,8 +67,7 @@ std::string short_help(const Program& program) {
   for (const Group group : kGroups) {
     std::string names;
     for (const OptionRow& row : option_table()) {
-      if (row.group == group)
-        names += fmt::format("--{} ", row.alias.empty() ? row.name : row.alias);
+      if (row.group == group) names += fmt::format("--{} ", shorter_name(row));
     }
     out += fmt::format("\n{}:\n{}", to_lower(group_title(group)), indented(trim(names), 2));
   }

@@ -152,6 +152,9 @@ Block title_block(std::string text) {
 Block heading_block(std::string text) {
   return {.kind = Block::Kind::kHeading, .line = {std::move(text)}};
 }
+Block subheading_block(std::string text) {
+  return {.kind = Block::Kind::kSubheading, .line = {std::move(text)}};
+}
 Block line_block(std::string text, Tone tone) {
   return {.kind = Block::Kind::kLine, .line = {std::move(text), tone}};
 }

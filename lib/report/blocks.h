@@ -21,7 +21,7 @@ struct Cell {
 };
 
 struct Block {
-  enum class Kind : std::uint8_t { kTitle, kHeading, kLine, kTable, kGap };
+  enum class Kind : std::uint8_t { kTitle, kHeading, kSubheading, kLine, kTable, kGap };
   Kind kind = Kind::kLine;
   Cell line = {};                            // of all but kTable and kGap
   std::vector<std::string> header = {};      // of kTable
@@ -30,9 +30,9 @@ struct Block {
 
 std::vector<Block> inspect_blocks(const InputAnswer& answer, const View& view);
 
-// One "key value" pair a line as a table without a header would show it.
 Block title_block(std::string text);
 Block heading_block(std::string text);
+Block subheading_block(std::string text);
 Block line_block(std::string text, Tone tone = Tone::kPlain);
 Block gap_block();
 

@@ -187,7 +187,7 @@ void append_steps(std::vector<Block>& out, const EngineAnswer& answer, const Vie
       }
     }
     if (table.rows.empty() && options.empty()) continue;
-    out.push_back(line_block(std::string(stage_title(stage)), Tone::kDim));
+    out.push_back(subheading_block(std::string(stage_title(stage))));
     for (Block& option : options) out.push_back(std::move(option));
     if (!table.rows.empty()) out.push_back(std::move(table));
   }

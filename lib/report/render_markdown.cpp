@@ -1,17 +1,24 @@
 #include "report/blocks.h"
 
+#include <cctype>
 #include <string_view>
 
 namespace kernelpath::report {
 namespace {
 
-// Text that Markdown shows as it is, also inside a table.
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// Text that Markdown shows as it is, also inside a table. An underscore inside a word is one
+// already; the other marks that matter at the start of a line never stand there.
 std::string escaped(std::string_view text) {
-  constexpr std::string_view kSpecial = "\\`*_[]<>|#";
+  constexpr std::string_view kSpecial = "\\`*[]<>|";
   std::string out;
-  for (const char c : text) {
-    if (kSpecial.find(c) != std::string_view::npos) out += '\\';
-    out += c;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool inside_word =
+        i > 0 && i + 1 < text.size() && is_word(text[i - 1]) && is_word(text[i + 1]);
+    const bool underscore = text[i] == '_' && !inside_word;
+    if (underscore || kSpecial.find(text[i]) != std::string_view::npos) out += '\\';
+    out += text[i];
   }
   return out;
 }
@@ -42,6 +49,9 @@ std::string render_markdown(const std::vector<Block>& blocks) {
         break;
       case Block::Kind::kHeading:
         out += "### " + text + "\n\n";
+        break;
+      case Block::Kind::kSubheading:
+        out += "#### " + text + "\n\n";
         break;
       case Block::Kind::kLine:
         out += text + "\n\n";

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::string_view kReset = "\x1b[0m";
 constexpr std::string_view kBold = "\x1b[1m";
+constexpr std::string_view kUnderline = "\x1b[4m";
 constexpr std::size_t kBetweenColumns = 2;
 constexpr std::size_t kNarrowestLastColumn = 24;
 
@@ -100,6 +101,9 @@ std::string render_text(const std::vector<Block>& blocks, const View& view) {
       case Block::Kind::kTitle:
       case Block::Kind::kHeading:
         append_line(out, block.line, view, kBold);
+        break;
+      case Block::Kind::kSubheading:
+        append_line(out, block.line, view, kUnderline);
         break;
       case Block::Kind::kLine:
         append_line(out, block.line, view, "");
