@@ -1,6 +1,9 @@
 """Tests of the project's shape: each check on the repository, and on a tree that breaks its rule."""
 
+import lzma
+import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -110,6 +113,62 @@ class TablesTest(StructureTest):
         self.assertTrue(written)
         for name, content in written.items():
             self.assertEqual((ROOT / "data" / "engines" / name).read_bytes(), content, name)
+
+    def test_update_test_data_copies_packs_removes_and_rests(self):
+        script = self.root / "scripts" / "update-test-data"
+        script.parent.mkdir()
+        shutil.copy(ROOT / "scripts" / "update-test-data", script)
+        self.write("reference/configs/a/config.json", "{}")
+        self.write("reference/configs/b/config.json", "{}")
+        self.write("reference/golden/trtllm/x.jsonl", '{"id": 1}\n')
+
+        def update() -> dict[str, bytes]:
+            subprocess.run(
+                [script, self.root / "reference"], check=True, stdout=subprocess.DEVNULL
+            )
+            data = self.root / "tests" / "data"
+            files = (path for path in data.rglob("*") if path.is_file())
+            return {str(path.relative_to(data)): path.read_bytes() for path in files}
+
+        first = update()
+        self.assertEqual(
+            sorted(first),
+            ["configs/a/config.json", "configs/b/config.json", "golden/trtllm/x.jsonl.xz"],
+        )
+        self.assertEqual(lzma.decompress(first["golden/trtllm/x.jsonl.xz"]), b'{"id": 1}\n')
+        self.assertEqual(update(), first)
+        (self.root / "reference/configs/b/config.json").unlink()
+        self.assertEqual(sorted(update()), ["configs/a/config.json", "golden/trtllm/x.jsonl.xz"])
+
+
+class ScriptsTest(StructureTest):
+    """The scripts that a newcomer starts."""
+
+    def run_script(self, name: str, *arguments: str, **options) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [ROOT / "scripts" / name, *arguments], capture_output=True, text=True, **options
+        )
+
+    def test_help_goes_to_standard_output(self):
+        for name in ("quickstart", "test", "lint"):
+            done = self.run_script(name, "--help")
+            self.assertEqual(done.returncode, 0, name)
+            self.assertTrue(done.stdout.startswith(f"usage: scripts/{name}"), name)
+
+    def test_unknown_option_is_wrong_use(self):
+        for name in ("quickstart", "test", "lint"):
+            done = self.run_script(name, "--nothing")
+            self.assertEqual((done.returncode, done.stdout), (2, ""), name)
+
+    def test_no_install_names_what_is_missing(self):
+        for tool in ("bash", "cut", "dirname", "env", "sed", "tr"):
+            (self.root / tool).symlink_to(shutil.which(tool))
+        for name in ("quickstart", "test"):
+            environment = {**os.environ, "PATH": str(self.root)}
+            done = self.run_script(name, "--no-install", env=environment)
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertIn("required and not installed", done.stderr)
+            self.assertIn("libsimdjson-dev", done.stderr)
 
 
 if __name__ == "__main__":
