@@ -1,13 +1,17 @@
 // Properties: what is written reads back as the same tree, and the two readers (simdjson's walk and
 // the fault finder) accept the same texts.
+#include "json/document.h"
 #include "json/fault.h"
 #include "json/writer.h"
-#include "parse_helpers.h"
 
+#include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <string>
+#include <vector>
 
 namespace kernelpath::json {
 namespace {
