@@ -45,11 +45,16 @@ struct Environment {
   [[nodiscard]] const std::string* variable(std::string_view name) const;
   // True unless `package` is in `lacks`; for packages that are off by default, true if in `has`.
   [[nodiscard]] bool available(std::string_view package, bool by_default = true) const;
-  // External model providers, in load order: module, architecture, class.
+  // What external model providers register, in load order. A row holds a class for an architecture,
+  // or a vision encoder for one, or a draft builder for a speculative mode; the rest stays empty.
   struct ExternalModel {
     std::string module;
-    std::string architecture;
-    std::string model_class;
+    std::string architecture = {};
+    std::string model_class = {};
+    std::string vision_encoder = {};
+    std::string vision_base_class = {};  // of the encoder, where it has one
+    std::string speculative_mode = {};
+    std::string draft_builder = {};
   };
   std::vector<ExternalModel> external_models;
 };

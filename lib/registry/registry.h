@@ -104,6 +104,9 @@ class Registry {
   [[nodiscard]] std::span<const Event> events() const { return events_; }
   // The events since the last call.
   std::vector<Event> take_events();
+  // Adds a decision of the caller, so that one list holds all decisions in their order. `rule` must
+  // outlive the registry.
+  void note(std::string_view rule, std::vector<json::Member> fields = {});
 
  private:
   using Slots = std::map<std::string, Provider, std::less<>>;
@@ -122,7 +125,6 @@ class Registry {
   [[nodiscard]] const Slots& slots(Kind kind) const {
     return slots_[static_cast<std::size_t>(kind)];
   }
-  void note(std::string_view rule, std::vector<json::Member> fields = {});
 
   const StaticIndex& index_;
   Loader& loader_;
