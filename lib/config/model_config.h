@@ -65,6 +65,9 @@ struct Layer {
   std::optional<std::int64_t> window;      // sliding window, or chunk size for kChunked
   bool rope = true;                        // false on no-RoPE layers (Llama 4, SmolLM3, Cohere2)
   bool moe = false;                        // a mixture of experts in this layer
+  bool has_state = false;                  // keeps a recurrent or convolution state (also beside
+                                           // attention: Falcon-H1, Zamba2)
+  bool shares_kv = false;                  // reads the KV cache of an earlier layer (Gemma 3n)
   std::optional<std::int64_t> intermediate_size;  // where it varies by layer
 };
 
@@ -162,6 +165,9 @@ struct ModelConfig {
   std::vector<std::string> architectures;
   bool has_architectures = false;     // the field is there (also as null or [])
   bool architectures_null = false;    // it is there and null
+  // The class that model_type stands for, where the file names no architecture; `architectures` then
+  // stays empty, because engines that read only that field see none.
+  StringField inferred_architecture;
   StringField model_type;
   std::string text_pointer;           // "" or "/text_config", "/llm_config", "/thinker_config/text_config" …
   BoolField is_encoder_decoder;
@@ -185,13 +191,17 @@ struct ModelConfig {
   StringField dtype;                  // "bfloat16", "float16", "float32"; absent if nobody says
 
   std::vector<Layer> layers;          // one per decoder layer
+  Origin layers_origin;               // where their kinds come from
   Rope rope;
   bool has_kv_lora_rank = false;      // the field is there (TensorRT-LLM's MLA test), also with null
   std::optional<Mla> mla;             // set where the model really is MLA
   std::optional<SparseAttention> sparse;
   std::optional<Moe> moe;
   std::optional<LinearState> linear_state;
-  Quantization quantization;
+  Quantization quantization;          // config.json's word; what it leaves out, from the file beside it
+  // hf_quant_config.json's word alone, where that file is there: TensorRT-LLM reads it first, vLLM
+  // and SGLang believe config.json.
+  std::optional<Quantization> sibling_quantization;
   Draft draft;
   std::optional<WeightFiles> weights;
   BoolField attention_sinks;          // gpt-oss
