@@ -10,16 +10,11 @@ namespace {
 
 json::Value value(const std::string& text) { return json::parse(text, "test")->root; }
 
-constexpr const char *kRecord = R"({"in": {}, "out": {
+constexpr const char* kRecord = R"json({"in": {}, "out": {
   "class": "A", "module": "m", "by": "run",
-  "error": {"type": "ValueError", "code": "UNKNOWN-ARCH:A (as the engine says)",
-                     "name" : "x"
-}
-, "steps" : [ {"rule" : "R1", "arch" : "A"}, {"rule" : "R2"} ],
-            "effects" : {"window" : 4, "why" : "because of this"},
-                        "bytes" : 1
-}
-})";
+  "error": {"type": "ValueError", "code": "UNKNOWN-ARCH:A (as the engine says)", "name": "x"},
+  "steps": [{"rule": "R1", "arch": "A"}, {"rule": "R2"}],
+  "effects": {"window": 4, "why": "because of this"}, "bytes": 1}})json";
 
 TEST(TrtllmDifference, SameAnswer_IsEqual) {
   EXPECT_EQ(trtllm_difference(value(kRecord), *value(kRecord).find("out")), "");
