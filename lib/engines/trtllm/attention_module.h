@@ -62,8 +62,8 @@ struct MlaDimensions {
 
 struct CreateAttentionRequest {
   DispatchRequest dispatch;
-  std::optional<std::int64_t> attention_chunk_size;  // zero counts as given
-  std::optional<MlaDimensions> mla;                  // set: the layer is MLA
+  std::optional<std::int64_t> attention_chunk_size;       // zero counts as given
+  std::optional<MlaDimensions> mla;                       // set: the layer is MLA
   std::optional<std::string> flashinfer_mla_kernel = {};  // variant sparse-strict-fallback only
 };
 
@@ -83,7 +83,7 @@ void append_steps(const CreateAttentionDecision& decision, std::vector<Step>& st
 
 struct RopeGateRequest {
   std::string backend_class;
-  std::optional<bool> rope_fusion;          // what the layer's class asks for
+  std::optional<bool> rope_fusion = {};     // what the layer's class asks for
   bool changes_physical_kv_length = false;  // by KV cache compression
   std::string pos_embd;                     // "" (none), "rope", "mrope", or a non-rotary name
 };
