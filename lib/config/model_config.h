@@ -169,6 +169,8 @@ struct ModelConfig {
   // stays empty, because engines that read only that field see none.
   StringField inferred_architecture;
   StringField model_type;
+  std::string text_model_type;        // of the language model: the family whose defaults count
+                                      // ("qwen3_vl_text"), else as written
   std::string text_pointer;           // "" or "/text_config", "/llm_config", "/thinker_config/text_config" …
   BoolField is_encoder_decoder;
   bool has_vision = false;

@@ -88,6 +88,8 @@ Result<void> derive_scope(Derivation& d) {
   d.read.text_pointer = nest.pointer;
   d.read.family = d.partial ? nullptr : choose_family(d.read);
   d.out.text_pointer = nest.pointer;
+  d.out.text_model_type = d.read.family != nullptr ? d.read.family->model_type()
+                                                   : std::string(model_type_of(*d.read.text));
   return {};
 }
 
