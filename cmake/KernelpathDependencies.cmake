@@ -5,7 +5,6 @@ find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(fmt REQUIRED)
 find_package(simdjson REQUIRED)
-find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 
 # SHA-256 of the inputs. Link kernelpath_nettle; KERNELPATH_HAVE_NETTLE is defined where it is there.

@@ -14,7 +14,6 @@ required|libcli11-dev|header|CLI/CLI.hpp
 required|libexpected-dev|header|tl/expected.hpp
 required|libfmt-dev|header|fmt/format.h
 required|libsimdjson-dev|header|simdjson.h
-required|nlohmann-json3-dev|header|nlohmann/json.hpp
 optional|nettle-dev|header|nettle/sha2.h
 required|libgtest-dev|header|gtest/gtest.h
 required|libgmock-dev|header|gmock/gmock.h
