@@ -29,6 +29,10 @@ option(KERNELPATH_WERROR "Treat warnings in own code as errors" ${PROJECT_IS_TOP
 add_library(kernelpath_flags INTERFACE)
 # Embedded data is assembled, and clang's assembler refuses flags that it does not use.
 set(own_flags -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+# g++ 12 warns about its own string concatenation once it is optimised (GCC bugs 105329, 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  list(APPEND own_flags -Wno-restrict)
+endif()
 if(KERNELPATH_WERROR)
   list(APPEND own_flags -Werror)
 endif()
