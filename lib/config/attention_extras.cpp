@@ -1,8 +1,8 @@
 // MLA, indexer and compressor fields, sinks and soft cap.
 
-#include <fmt/format.h>
-
 #include "config/derive.h"
+
+#include <fmt/format.h>
 
 namespace kernelpath::config {
 namespace {
@@ -11,8 +11,8 @@ namespace {
 // named for it (a small DeepSeek-VL2), and its other sizes are then 0 or null.
 Result<void> read_mla(Derivation& d) {
   const Found rank = d.read.find({"kv_lora_rank"});
-  d.out.has_kv_lora_rank = d.read.text->find("kv_lora_rank") != nullptr ||
-                           d.read.outer->find("kv_lora_rank") != nullptr;
+  d.out.has_kv_lora_rank =
+      d.read.text->find("kv_lora_rank") != nullptr || d.read.outer->find("kv_lora_rank") != nullptr;
   KERNELPATH_TRY(kv_lora_rank, as_integer(d.read, rank, {.min = 0}));
   if (kv_lora_rank.value_or(0) == 0) return {};
   Mla mla;
@@ -65,8 +65,8 @@ Result<void> read_sparse(Derivation& d) {
   KERNELPATH_TRY(head_dim, read_integer(d.read, {"index_head_dim",
                                                  "sparse_attention_config/sparse_index_dim"}));
   sparse.index_head_dim = head_dim;
-  KERNELPATH_TRY(topk, read_integer(d.read, {"index_topk",
-                                             "sparse_attention_config/sparse_topk_blocks"}));
+  KERNELPATH_TRY(
+      topk, read_integer(d.read, {"index_topk", "sparse_attention_config/sparse_topk_blocks"}));
   sparse.index_topk = topk;
   KERNELPATH_CHECK_OK(read_compress_ratios(d, sparse));
   if (heads || head_dim || topk || !sparse.compress_ratios.empty()) {

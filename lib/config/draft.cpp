@@ -10,17 +10,16 @@ Result<void> derive_draft(Derivation& d) {
   draft.has_draft_vocab_size = d.read.outer->find("draft_vocab_size") != nullptr;
   KERNELPATH_TRY(vocab, as_integer(d.read, d.read.find_outer({"draft_vocab_size"}), {.min = 0}));
   draft.draft_vocab_size = vocab;
-  KERNELPATH_TRY(mtp,
-                 as_integer(d.read,
-                            d.read.find_stated({"num_nextn_predict_layers", "num_mtp_layers",
-                                                "mtp_num_hidden_layers", "num_mtp_modules"}),
-                            {.min = 0}));
+  KERNELPATH_TRY(mtp, as_integer(d.read,
+                                 d.read.find_stated({"num_nextn_predict_layers", "num_mtp_layers",
+                                                     "mtp_num_hidden_layers", "num_mtp_modules"}),
+                                 {.min = 0}));
   draft.num_nextn_predict_layers = mtp;
   draft.has_eagle_config = d.read.outer->find_non_null("eagle_config") != nullptr;
   draft.has_dflash_config = d.read.outer->find_non_null("dflash_config") != nullptr;
   if (draft.has_dflash_config) {
-    KERNELPATH_TRY(block, as_integer(d.read, d.read.find_outer({"block_size",
-                                                               "dflash_config/block_size"})));
+    KERNELPATH_TRY(
+        block, as_integer(d.read, d.read.find_outer({"block_size", "dflash_config/block_size"})));
     draft.block_size = block;
   }
   KERNELPATH_TRY(targets, as_integers(d.read,

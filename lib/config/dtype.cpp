@@ -1,11 +1,11 @@
 // dtype: of the whole file first, then of its language model.
 
-#include <array>
+#include "base/text.h"
+#include "config/derive.h"
 
 #include <fmt/format.h>
 
-#include "base/text.h"
-#include "config/derive.h"
+#include <array>
 
 namespace kernelpath::config {
 namespace {

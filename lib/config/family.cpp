@@ -1,14 +1,14 @@
 #include "config/family.h"
 
+#include "base/assert.h"
+#include "base/text.h"
+#include "json/document.h"
+
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
-
-#include "base/assert.h"
-#include "base/text.h"
-#include "json/document.h"
 
 namespace kernelpath::config {
 namespace {
@@ -149,7 +149,8 @@ std::string_view Family::layer_name(std::size_t index, std::size_t count) const 
   if (!fixed_.empty()) return index < fixed_.size() ? fixed_[index] : std::string_view();
   if (index + 1 == count && !last_.empty()) return last_;
   if (index < first_.size()) return first_[index];
-  return pattern_.empty() ? std::string_view() : pattern_[(index - first_.size()) % pattern_.size()];
+  return pattern_.empty() ? std::string_view()
+                          : pattern_[(index - first_.size()) % pattern_.size()];
 }
 
 bool Family::full_layers_without_rope(bool window) const {

@@ -1,13 +1,13 @@
 #pragma once
 
+#include "base/embedded.h"
+#include "json/value.h"
+
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/embedded.h"
-#include "json/value.h"
 
 namespace kernelpath::config {
 

@@ -1,11 +1,12 @@
 #include "config/fields.h"
 
-#include <cmath>
-#include <utility>
+#include "base/assert.h"
+#include "config/warnings.h"
 
 #include <fmt/format.h>
 
-#include "json/document.h"
+#include <cmath>
+#include <utility>
 
 namespace kernelpath::config {
 namespace {
@@ -52,10 +53,9 @@ std::string_view last_part(const std::string& where) {
 
 Error range_error(const json::Value& value, const std::string& where, IntRange range) {
   if (value.as_double() < static_cast<double>(range.min) || range.max < range.min) {
-    const std::string wanted =
-        range.min == 1   ? "must be positive"
-        : range.min == 0 ? "must not be negative"
-                         : fmt::format("must be at least {}", range.min);
+    const std::string wanted = range.min == 1   ? "must be positive"
+                               : range.min == 0 ? "must not be negative"
+                                                : fmt::format("must be at least {}", range.min);
     return value_error(value, where, fmt::format("{} {}", last_part(where), wanted));
   }
   return value_error(value, where,
@@ -100,6 +100,7 @@ Found FieldReader::find(Names names) const {
 }
 
 void FieldReader::warn(std::string code, std::string where, std::string message) const {
+  KERNELPATH_ASSERT(find_warning_info(code) != nullptr);
   warnings->push_back({std::move(code), std::move(where), std::move(message)});
 }
 
@@ -131,8 +132,8 @@ Result<double> to_number(const json::Value& value, const std::string& where, boo
   }
   if (number < 0 || (number == 0 && !zero_allowed)) {
     return fail(value_error(
-        value, where, fmt::format("{} must be {}", last_part(where),
-                                  zero_allowed ? "at least 0" : "above 0")));
+        value, where,
+        fmt::format("{} must be {}", last_part(where), zero_allowed ? "at least 0" : "above 0")));
   }
   return number;
 }
@@ -141,8 +142,7 @@ Result<std::string> to_name(const json::Value& value, const std::string& where) 
   if (!value.is_string()) return fail(type_error(value, where, "a string"));
   const std::string& name = value.as_string();
   if (name.size() > kMaxNameBytes) {
-    return fail(value_error(value, where,
-                            fmt::format("name longer than {} bytes", kMaxNameBytes)));
+    return fail(value_error(value, where, fmt::format("name longer than {} bytes", kMaxNameBytes)));
   }
   if (name.find('\0') != std::string::npos) {
     return fail(value_error(value, where, "a name must not hold a NUL"));

@@ -1,5 +1,10 @@
 #pragma once
 
+#include "base/result.h"
+#include "config/family.h"
+#include "config/model_config.h"
+#include "json/value.h"
+
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -8,15 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "config/family.h"
-#include "config/model_config.h"
-#include "json/value.h"
-
 namespace kernelpath::config {
 
-// The names of one field, most specific first: "num_hidden_layers", "n_layer" … A slash leads into a
-// nested object ("attn_config/kv_n_heads").
+// The names of one field, most specific first: "num_hidden_layers", "n_layer" … A slash leads into
+// a nested object ("attn_config/kv_n_heads").
 using Names = std::initializer_list<std::string_view>;
 
 enum class Presence : std::uint8_t { kAbsent, kNull, kStated, kDefault };
@@ -30,8 +30,9 @@ struct Found {
   explicit operator bool() const { return value != nullptr; }
 };
 
-// The part of a config.json that describes the language model, and what stands in for what it leaves
-// out. Reads fields by any of their names, checks their type and range, and keeps their origin.
+// The part of a config.json that describes the language model, and what stands in for what it
+// leaves out. Reads fields by any of their names, checks their type and range, and keeps their
+// origin.
 //
 // A JSON null counts as "not stated", and the family's default does not take its place: in the
 // Python classes an explicit null switches the default off too (`sliding_window: null`).

@@ -1,10 +1,10 @@
 // Fields that have made other tools run code of a model's author. They are reported and ignored.
 
-#include <fmt/format.h>
-
 #include "base/text.h"
 #include "config/derive.h"
 #include "json/document.h"
+
+#include <fmt/format.h>
 
 namespace kernelpath::config {
 namespace {
@@ -54,9 +54,9 @@ void search(const Derivation& d, const json::Value& object, const std::string& p
                             member.key == "trust_remote_code" ||
                             member.key.ends_with("attn_implementation") ||
                             member.key == "_attn_implementation_internal";
-    const bool nest = member.value.is_object() && member.key != "quantization_config" &&
-                      (member.key.ends_with("config") || member.key == "decoder" ||
-                       member.key == "encoder");
+    const bool nest =
+        member.value.is_object() && member.key != "quantization_config" &&
+        (member.key.ends_with("config") || member.key == "decoder" || member.key == "encoder");
     if (!code_field && !nest) continue;
     const std::string where = fmt::format("{}/{}", pointer, json::pointer_token(member.key));
     if (code_field) check_member(d, member, where);

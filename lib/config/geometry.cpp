@@ -1,22 +1,26 @@
 // Numbers of the whole model, under all the names that files use for them.
 
-#include <algorithm>
-#include <numeric>
+#include "base/checked.h"
+#include "config/derive.h"
 
 #include <fmt/format.h>
 
-#include "base/checked.h"
-#include "config/derive.h"
+#include <algorithm>
+#include <numeric>
 
 namespace kernelpath::config {
 namespace {
 
-
 Result<void> read_layers(Derivation& d) {
   const std::string_view alias =
       d.read.family != nullptr ? d.read.family->alias("num_hidden_layers") : std::string_view();
-  const Names names = {"num_decoder_layers", "decoder_layers", "num_hidden_layers", "n_layer",
-                       "n_layers",           "num_layers",     alias};
+  const Names names = {"num_decoder_layers",
+                       "decoder_layers",
+                       "num_hidden_layers",
+                       "n_layer",
+                       "n_layers",
+                       "num_layers",
+                       alias};
   Found found = d.read.find_stated(names);
   if (!found) {
     d.out.num_hidden_layers = layers_from_lists(d.read);
@@ -42,9 +46,8 @@ Result<void> read_layers(Derivation& d) {
 Result<void> read_widths(Derivation& d) {
   KERNELPATH_TRY(hidden, read_integer(d.read, {"hidden_size", "n_embd", "n_embed", "d_model"}));
   d.out.hidden_size = hidden;
-  const std::string_view alias = d.read.family != nullptr
-                                     ? d.read.family->alias("num_attention_heads")
-                                     : std::string_view();
+  const std::string_view alias =
+      d.read.family != nullptr ? d.read.family->alias("num_attention_heads") : std::string_view();
   KERNELPATH_TRY(heads, read_integer(d.read, {"decoder_attention_heads", "num_attention_heads",
                                               "n_head", "n_heads", alias}));
   d.out.num_attention_heads = heads;
@@ -60,9 +63,9 @@ bool no_limit(const json::Value& value) {
 }
 
 Result<void> read_context(Derivation& d) {
-  const Found found = d.read.find(
-      {"max_position_embeddings", "max_target_positions", "n_positions", "max_seq_len",
-       "max_sequence_length", "seq_length", "model_max_length", "context_length", "n_ctx"});
+  const Found found = d.read.find({"max_position_embeddings", "max_target_positions", "n_positions",
+                                   "max_seq_len", "max_sequence_length", "seq_length",
+                                   "model_max_length", "context_length", "n_ctx"});
   if (found && no_limit(*found.value)) {
     d.read.warn("CONFIG-NO-LIMIT", found.origin.where,
                 fmt::format("{} is read as \"no limit\"", found.value->brief()));
@@ -77,9 +80,9 @@ Result<void> read_context(Derivation& d) {
 
 // One number, or one a layer: then the largest is the model's, and layers keep their own.
 Result<void> read_intermediate(Derivation& d) {
-  const Found found = d.read.find({"intermediate_size", "decoder_ffn_dim", "n_inner", "ffn_dim",
-                                   "ffn_hidden_size", "d_ff", "ff_intermediate_size",
-                                   "ffn_config/ffn_hidden_size"});
+  const Found found =
+      d.read.find({"intermediate_size", "decoder_ffn_dim", "n_inner", "ffn_dim", "ffn_hidden_size",
+                   "d_ff", "ff_intermediate_size", "ffn_config/ffn_hidden_size"});
   if (found && found.value->is_array()) {
     KERNELPATH_TRY(sizes, as_integers(d.read, found, {.min = 0}));
     if (sizes.empty()) return {};
@@ -170,8 +173,8 @@ Result<void> read_kv_heads(Derivation& d) {
   }
   d.out.num_key_value_heads = d.out.num_attention_heads;
   if (d.out.num_attention_heads) {
-    d.out.num_key_value_heads.origin = {OriginKind::kDefault, {},
-                                        "equals num_attention_heads (multi-head attention)"};
+    d.out.num_key_value_heads.origin = {
+        OriginKind::kDefault, {}, "multi-head attention: num_attention_heads"};
   }
   return {};
 }
@@ -180,8 +183,7 @@ Result<void> read_head_dim(Derivation& d) {
   if (!d.out.num_attention_heads && !d.partial) return {};
   const std::string_view alias =
       d.read.family != nullptr ? d.read.family->alias("head_dim") : std::string_view();
-  const Found found =
-      d.read.find({"head_dim", alias, "kv_channels", "d_kv", "attention_head_dim"});
+  const Found found = d.read.find({"head_dim", alias, "kv_channels", "d_kv", "attention_head_dim"});
   KERNELPATH_TRY(head_dim, as_integer(d.read, found, {.min = 1, .max = kMaxHeadDim}));
   d.out.head_dim = head_dim;
   const bool stated = found.presence == Presence::kStated && found.name == "head_dim";
@@ -197,21 +199,40 @@ Result<void> read_head_dim(Derivation& d) {
   return {};
 }
 
+// Does the family's class itself set a width that its heads do not divide? Then its code divides
+// and rounds down, and a file that does the same is not broken.
+bool family_rounds_down(const Family* family) {
+  if (family == nullptr) return false;
+  const json::Value* hidden = family->default_of("hidden_size");
+  const json::Value* heads = family->default_of("num_attention_heads");
+  return hidden != nullptr && heads != nullptr && hidden->is_integer() && heads->is_integer() &&
+         heads->as_integer() > 0 && hidden->as_integer() % heads->as_integer() != 0;
+}
+
 // head_dim where nobody states it. MLA models have their own sizes, see attention_extras.cpp.
 Result<void> derive_head_dim(Derivation& d) {
   const auto& hidden = d.out.hidden_size;
   const auto& heads = d.out.num_attention_heads;
   if (d.out.head_dim || !hidden || !heads || d.partial) return {};
   if (d.read.find({"kv_lora_rank"}) && d.read.find({"qk_rope_head_dim"})) return {};
+  if (*hidden % *heads != 0 && family_rounds_down(d.read.family) && *hidden > *heads) {
+    d.out.head_dim =
+        derived_integer(*hidden / *heads, "hidden_size / num_attention_heads, rounded down");
+    d.read.warn("CONFIG-HEAD-DIM", d.read.text_pointer + "/head_dim",
+                fmt::format("head_dim is missing and hidden_size {} is not a multiple of {} heads; "
+                            "{} rounds down to {}",
+                            *hidden, *heads, d.read.family->model_type(), *d.out.head_dim));
+    return {};
+  }
   if (*hidden % *heads != 0) {
-    return fail(Error{
-        .code = ErrorCode::kConfigValue,
-        .message = fmt::format("head_dim is missing and hidden_size {} is not a multiple of "
-                               "num_attention_heads {}",
-                               *hidden, *heads),
-        .where = d.read.text_pointer + "/hidden_size",
-        .value = std::to_string(*hidden),
-        .hint = "state head_dim"});
+    return fail(
+        Error{.code = ErrorCode::kConfigValue,
+              .message = fmt::format("head_dim is missing and hidden_size {} is not a multiple of "
+                                     "num_attention_heads {}",
+                                     *hidden, *heads),
+              .where = d.read.text_pointer + "/hidden_size",
+              .value = std::to_string(*hidden),
+              .hint = "state head_dim"});
   }
   d.out.head_dim = derived_integer(*hidden / *heads, "hidden_size / num_attention_heads");
   return {};
@@ -263,6 +284,9 @@ Result<void> derive_geometry(Derivation& d) {
   KERNELPATH_CHECK_OK(read_kv_heads(d));
   KERNELPATH_CHECK_OK(read_head_dim(d));
   KERNELPATH_CHECK_OK(derive_head_dim(d));
+  // Each of its layers is two attentions with a dense block between them, and a shortcut's experts.
+  const bool longcat = d.read.family != nullptr && d.read.family->model_type() == "longcat_flash";
+  d.out.attentions_per_layer = longcat ? 2 : 1;
   KERNELPATH_TRY(tied, as_boolean(d.read.find_stated({"tie_word_embeddings"})));
   d.out.tie_word_embeddings = tied;
   if (!tied) {
@@ -287,8 +311,7 @@ Result<void> check_products(const Derivation& d) {
   const Factor heads = factor("num_attention_heads", d.out.num_attention_heads);
   const Factor head_dim = factor("head_dim", d.out.head_dim);
   const Factor inner = factor("intermediate_size", d.out.intermediate_size);
-  const Factor experts =
-      factor("num_experts", d.out.moe ? d.out.moe->num_experts : IntField{});
+  const Factor experts = factor("num_experts", d.out.moe ? d.out.moe->num_experts : IntField{});
   const Factor expert_inner =
       factor("moe_intermediate_size", d.out.moe ? d.out.moe->moe_intermediate_size : IntField{});
   const Factor vocab = factor("vocab_size", d.out.vocab_size);
@@ -305,7 +328,8 @@ Result<void> check_products(const Derivation& d) {
     std::string shown;
     for (const Factor& f : product) {
       if (total) total = checked_mul(*total, f.value);
-      if (f.name != "bytes") shown += fmt::format("{}{} {}", shown.empty() ? "" : " * ", f.name, f.value);
+      if (f.name != "bytes")
+        shown += fmt::format("{}{} {}", shown.empty() ? "" : " * ", f.name, f.value);
     }
     if (total) continue;
     return fail(Error{.code = ErrorCode::kConfigOverflow,

@@ -1,11 +1,11 @@
 // architectures and model_type: what the file calls itself.
 
-#include <algorithm>
+#include "base/text.h"
+#include "config/derive.h"
 
 #include <fmt/format.h>
 
-#include "base/text.h"
-#include "config/derive.h"
+#include <algorithm>
 
 namespace kernelpath::config {
 namespace {
@@ -74,10 +74,9 @@ Result<void> replace_architectures(Derivation& d) {
   if (d.partial) return {};
   return fail(missing_error(
       "/architectures",
-      d.out.model_type
-          ? fmt::format("no architecture, and model_type {} stands for no known class",
-                        escape_for_terminal(*d.out.model_type))
-          : std::string("neither architectures nor model_type is given"),
+      d.out.model_type ? fmt::format("no architecture, and model_type {} stands for no known class",
+                                     escape_for_terminal(*d.out.model_type))
+                       : std::string("neither architectures nor model_type is given"),
       "name the model class: \"architectures\": [\"LlamaForCausalLM\"]"));
 }
 

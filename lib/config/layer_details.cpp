@@ -1,15 +1,15 @@
 // What differs by layer: heads and their sizes, windows, RoPE, shared caches, per_layer_config.
 
+#include "base/checked.h"
+#include "config/layer_plan.h"
+#include "json/document.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <numeric>
 #include <set>
-
-#include <fmt/format.h>
-
-#include "base/checked.h"
-#include "config/layer_plan.h"
-#include "json/document.h"
 
 namespace kernelpath::config {
 namespace {
@@ -67,7 +67,8 @@ Result<KindGeometry> read_sliding_geometry(const Derivation& d) {
 // values come from one projection. MiMo-V2: values are narrower than keys.
 Result<KindGeometry> read_full_geometry(const Derivation& d) {
   KindGeometry own;
-  KERNELPATH_TRY(head_dim, read_integer(d.read, {"global_head_dim"}, {.min = 1, .max = kMaxHeadDim}));
+  KERNELPATH_TRY(head_dim,
+                 read_integer(d.read, {"global_head_dim"}, {.min = 1, .max = kMaxHeadDim}));
   own.head_dim = head_dim;
   KERNELPATH_TRY(shared, read_boolean(d.read, {"attention_k_eq_v"}));
   if (shared.value_or(false)) {
@@ -124,18 +125,18 @@ Result<void> override_layer(const Derivation& d, const json::Value& object,
     store(number);
     return {};
   };
-  KERNELPATH_CHECK_OK(read("num_attention_heads",
-                           [&](std::int64_t n) { layer.num_attention_heads = n; }));
-  KERNELPATH_CHECK_OK(read("num_key_value_heads",
-                           [&](std::int64_t n) { layer.num_key_value_heads = n; }));
-  KERNELPATH_CHECK_OK(read("head_dim",
-                           [&](std::int64_t n) { layer.v_head_dim = layer.head_dim = n; }));
+  KERNELPATH_CHECK_OK(
+      read("num_attention_heads", [&](std::int64_t n) { layer.num_attention_heads = n; }));
+  KERNELPATH_CHECK_OK(
+      read("num_key_value_heads", [&](std::int64_t n) { layer.num_key_value_heads = n; }));
+  KERNELPATH_CHECK_OK(
+      read("head_dim", [&](std::int64_t n) { layer.v_head_dim = layer.head_dim = n; }));
   KERNELPATH_CHECK_OK(read("sliding_window", [&](std::int64_t n) {
     layer.kind = LayerKind::kSliding;
     layer.window = n;
   }));
-  KERNELPATH_CHECK_OK(read("intermediate_size",
-                           [&](std::int64_t n) { layer.intermediate_size = n; }));
+  KERNELPATH_CHECK_OK(
+      read("intermediate_size", [&](std::int64_t n) { layer.intermediate_size = n; }));
   return check_layer_heads(layer, where);
 }
 
@@ -165,10 +166,10 @@ Result<void> apply_lists(Derivation& d) {
   auto& layers = d.out.layers;
   const auto& kv_list = d.out.num_key_value_heads_list;
   if (!kv_list.empty() && kv_list.size() != layers.size()) {
-    return fail(Error{.code = ErrorCode::kConfigValue,
-                      .message = fmt::format("{} entries for {} layers", kv_list.size(),
-                                             layers.size()),
-                      .where = d.out.num_key_value_heads.origin.where});
+    return fail(
+        Error{.code = ErrorCode::kConfigValue,
+              .message = fmt::format("{} entries for {} layers", kv_list.size(), layers.size()),
+              .where = d.out.num_key_value_heads.origin.where});
   }
   for (std::size_t index = 0; index < kv_list.size(); ++index) {
     layers[index].num_key_value_heads = kv_list[index];
@@ -249,8 +250,8 @@ Result<void> fill_layer_details(Derivation& d, const LayerPlan& plan) {
     if (planned.kind == LayerKind::kFull) apply_geometry(layer, full);
     if (planned.kv_heads) layer.num_key_value_heads = *planned.kv_heads;
     own_kv_heads = own_kv_heads || planned.kv_heads;
-    KERNELPATH_CHECK_OK(check_layer_heads(
-        layer, fmt::format("{}/num_key_value_heads", d.read.text_pointer)));
+    KERNELPATH_CHECK_OK(
+        check_layer_heads(layer, fmt::format("{}/num_key_value_heads", d.read.text_pointer)));
     d.out.layers.push_back(layer);
   }
   if (own_kv_heads) {  // block_configs

@@ -1,8 +1,8 @@
 // Which layers have a mixture of experts.
 
-#include <fmt/format.h>
-
 #include "config/layer_plan.h"
+
+#include <fmt/format.h>
 
 namespace kernelpath::config {
 namespace {
@@ -15,10 +15,10 @@ Result<Flags> by_names(const Derivation& d, std::size_t count) {
   const Found found = d.read.find_stated({"mlp_layer_types"});
   if (!found || !found.value->is_array()) return flags;
   if (found.value->items().size() != count) {
-    return fail(Error{.code = ErrorCode::kConfigValue,
-                      .message = fmt::format("{} entries for {} layers",
-                                             found.value->items().size(), count),
-                      .where = found.origin.where});
+    return fail(Error{
+        .code = ErrorCode::kConfigValue,
+        .message = fmt::format("{} entries for {} layers", found.value->items().size(), count),
+        .where = found.origin.where});
   }
   for (const json::Value& item : found.value->items()) {
     KERNELPATH_TRY(name, to_name(item, fmt::format("{}/{}", found.origin.where, flags.size())));

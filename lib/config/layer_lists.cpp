@@ -1,12 +1,12 @@
 // Kinds of layers by a list that the file states, one entry a layer.
 
-#include <array>
-
-#include <fmt/format.h>
-
 #include "base/checked.h"
 #include "base/text.h"
 #include "config/layer_plan.h"
+
+#include <fmt/format.h>
+
+#include <array>
 
 namespace kernelpath::config {
 namespace {
@@ -78,10 +78,18 @@ Result<LayerPlan> plan_from_letters(const Derivation& d) {
   plan.replaces_count = true;
   for (const char letter : found.value->as_string()) {
     switch (letter) {
-      case 'M': plan.layers.push_back(planned(LayerKind::kMamba, true, false)); break;
-      case '*': plan.layers.push_back(planned(LayerKind::kFull, false, false)); break;
-      case 'E': plan.layers.push_back(planned(LayerKind::kNone, false, true)); break;
-      case '-': plan.layers.push_back(planned(LayerKind::kNone, false, false)); break;
+      case 'M':
+        plan.layers.push_back(planned(LayerKind::kMamba, true, false));
+        break;
+      case '*':
+        plan.layers.push_back(planned(LayerKind::kFull, false, false));
+        break;
+      case 'E':
+        plan.layers.push_back(planned(LayerKind::kNone, false, true));
+        break;
+      case '-':
+        plan.layers.push_back(planned(LayerKind::kNone, false, false));
+        break;
       default:
         return fail(Error{.code = ErrorCode::kConfigValue,
                           .message = fmt::format("unknown letter at place {}; known are M, E, * "
@@ -151,8 +159,8 @@ Result<LayerPlan> plan_from_blocks(const Derivation& d) {
   }
   plan.origin = found.origin;
   for (const json::Value& block : found.value->items()) {
-    KERNELPATH_TRY(layer, plan_block(d, block,
-                                     fmt::format("{}/{}", found.origin.where, plan.layers.size())));
+    KERNELPATH_TRY(
+        layer, plan_block(d, block, fmt::format("{}/{}", found.origin.where, plan.layers.size())));
     plan.layers.push_back(layer);
   }
   return plan;
@@ -166,14 +174,13 @@ struct NumberList {
 };
 
 constexpr std::array<NumberList, 3> kNumberLists = {{
-      // MiniMax-Text-01 and M2: lightning attention or softmax attention
-      {"attn_type_list", planned(LayerKind::kLinear, true), planned(LayerKind::kFull)},
-      // MiMo-V2
-      {"hybrid_layer_pattern", planned(LayerKind::kFull),
-       planned(LayerKind::kSliding)},
-      // MiniMax-M3
-      {"sparse_attention_config/sparse_attention_freq", planned(LayerKind::kFull),
-       planned(LayerKind::kSparse)},
+    // MiniMax-Text-01 and M2: lightning attention or softmax attention
+    {"attn_type_list", planned(LayerKind::kLinear, true), planned(LayerKind::kFull)},
+    // MiMo-V2
+    {"hybrid_layer_pattern", planned(LayerKind::kFull), planned(LayerKind::kSliding)},
+    // MiniMax-M3
+    {"sparse_attention_config/sparse_attention_freq", planned(LayerKind::kFull),
+     planned(LayerKind::kSparse)},
 }};
 
 Result<LayerPlan> plan_from_numbers(const Derivation& d) {
@@ -199,8 +206,7 @@ LayerPlan plan_from_ratios(const Derivation& d) {
   const auto count = static_cast<std::size_t>(d.out.num_hidden_layers.value_or(0));
   for (const std::int64_t ratio : d.out.sparse->compress_ratios) {
     if (plan.layers.size() == count) break;  // what follows are MTP layers
-    plan.layers.push_back(
-        planned(ratio == 0 ? LayerKind::kSliding : LayerKind::kSparse));
+    plan.layers.push_back(planned(ratio == 0 ? LayerKind::kSliding : LayerKind::kSparse));
   }
   return plan;
 }

@@ -1,7 +1,7 @@
+#include "config/layer_plan.h"
+
 #include <algorithm>
 #include <array>
-
-#include "config/layer_plan.h"
 
 namespace kernelpath::config {
 namespace {

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "base/result.h"
+#include "config/derive.h"
+
 #include <optional>
 #include <string_view>
 #include <vector>
-
-#include "base/result.h"
-#include "config/derive.h"
 
 namespace kernelpath::config {
 
@@ -13,10 +13,10 @@ namespace kernelpath::config {
 struct PlannedLayer {
   LayerKind kind = LayerKind::kFull;
   bool has_state = false;
-  std::optional<bool> moe;                  // where the same list says so
-  std::optional<std::int64_t> kv_heads;     // where the same list says so
+  std::optional<bool> moe;               // where the same list says so
+  std::optional<std::int64_t> kv_heads;  // where the same list says so
   std::optional<std::int64_t> intermediate_size;
-  bool windowed = false;                    // a layer of an encoder with a window
+  bool windowed = false;  // a layer of an encoder with a window
 };
 
 constexpr PlannedLayer planned(LayerKind kind, bool has_state = false,

@@ -1,11 +1,11 @@
 // Kinds of layers by a period, a set of indices, or the family's own pattern.
 
-#include <algorithm>
-#include <array>
+#include "config/layer_plan.h"
 
 #include <fmt/format.h>
 
-#include "config/layer_plan.h"
+#include <algorithm>
+#include <array>
 
 namespace kernelpath::config {
 namespace {
@@ -21,14 +21,14 @@ struct IndexList {
 };
 
 constexpr std::array<IndexList, 4> kIndexLists = {{
-      // LFM2 before layer_types
-      {"full_attn_idxs", kFullLayer, planned(LayerKind::kLinear, true), 0},
-      // Bamba
-      {"attn_layer_indices", kFullLayer, planned(LayerKind::kMamba, true), 0},
-      // Zamba2: attention in front of the Mamba layer
-      {"hybrid_layer_ids", planned(LayerKind::kFull, true), planned(LayerKind::kMamba, true), 0},
-      // Kimi-Linear
-      {"linear_attn_config/full_attn_layers", kFullLayer, planned(LayerKind::kLinear, true), 1},
+    // LFM2 before layer_types
+    {"full_attn_idxs", kFullLayer, planned(LayerKind::kLinear, true), 0},
+    // Bamba
+    {"attn_layer_indices", kFullLayer, planned(LayerKind::kMamba, true), 0},
+    // Zamba2: attention in front of the Mamba layer
+    {"hybrid_layer_ids", planned(LayerKind::kFull, true), planned(LayerKind::kMamba, true), 0},
+    // Kimi-Linear
+    {"linear_attn_config/full_attn_layers", kFullLayer, planned(LayerKind::kLinear, true), 1},
 }};
 
 Result<LayerPlan> plan_from_indices(const Derivation& d, std::size_t count) {
@@ -59,12 +59,11 @@ Result<LayerPlan> plan_from_offset(const Derivation& d, std::size_t count) {
   LayerPlan plan;
   KERNELPATH_TRY(period, read_integer(d.read, {"attn_layer_period"}));
   if (!period) return plan;
-  KERNELPATH_TRY(offset, read_integer(d.read, {"attn_layer_offset"},
-                                      {.min = 0, .max = *period - 1}));
+  KERNELPATH_TRY(offset,
+                 read_integer(d.read, {"attn_layer_offset"}, {.min = 0, .max = *period - 1}));
   plan.origin = period.origin;
   for (std::size_t index = 0; index < count; ++index) {
-    const bool attention =
-        static_cast<std::int64_t>(index) % *period == offset.value_or(0);
+    const bool attention = static_cast<std::int64_t>(index) % *period == offset.value_or(0);
     plan.layers.push_back(attention ? kFullLayer : planned(LayerKind::kMamba, true));
   }
   return plan;
@@ -77,9 +76,9 @@ struct Interval {
   bool first;  // layer 0 attends to everything, not layer n - 1
 };
 constexpr std::array<Interval, 4> kIntervals = {{
-    {"full_attention_interval", LayerKind::kLinear, false},   // Qwen3-Next, Qwen3.5
-    {"sliding_window_pattern", LayerKind::kSliding, false},   // Gemma 3, Cohere 2, EXAONE 4
-    {"global_attn_every_n_layers", LayerKind::kSliding, true},  // ModernBERT
+    {"full_attention_interval", LayerKind::kLinear, false},         // Qwen3-Next, Qwen3.5
+    {"sliding_window_pattern", LayerKind::kSliding, false},         // Gemma 3, Cohere 2, EXAONE 4
+    {"global_attn_every_n_layers", LayerKind::kSliding, true},      // ModernBERT
     {"dense_attention_every_n_layers", LayerKind::kSparse, false},  // Phi-3-small
 }};
 
@@ -111,9 +110,7 @@ Result<LayerPlan> plan_from_interval(const Derivation& d, std::size_t count) {
     const bool state = interval.other == LayerKind::kLinear;
     for (std::size_t index = 0; index < count; ++index) {
       const auto place = static_cast<std::int64_t>(interval.first ? index : index + 1);
-      plan.layers.push_back(place % *period == 0
-                                ? kFullLayer
-                                : planned(interval.other, state));
+      plan.layers.push_back(place % *period == 0 ? kFullLayer : planned(interval.other, state));
     }
     plan.origin = found.origin;
     return plan;
@@ -128,8 +125,7 @@ Result<LayerPlan> plan_from_chunks(const Derivation& d, std::size_t count) {
   KERNELPATH_TRY(rotated, rotated_layers(d, count));
   plan.origin = {OriginKind::kDerived, {}, "layers with RoPE attend in chunks"};
   for (const bool rope : rotated) {
-    plan.layers.push_back(
-        planned(rope ? LayerKind::kChunked : LayerKind::kFull));
+    plan.layers.push_back(planned(rope ? LayerKind::kChunked : LayerKind::kFull));
   }
   return plan;
 }
@@ -141,9 +137,8 @@ LayerPlan plan_from_family(const Derivation& d, std::size_t count) {
   for (std::size_t index = 0; index < count; ++index) {
     const std::string_view name = d.read.family->layer_name(index, count);
     const LayerName* known = find_layer_name(name);
-    plan.layers.push_back(known == nullptr
-                              ? kFullLayer
-                              : planned(known->kind, known->has_state, known->moe));
+    plan.layers.push_back(known == nullptr ? kFullLayer
+                                           : planned(known->kind, known->has_state, known->moe));
   }
   return plan;
 }
@@ -173,8 +168,8 @@ Result<std::vector<bool>> rotated_layers(const Derivation& d, std::size_t count)
 }
 
 Result<LayerPlan> plan_from_rules(const Derivation& d, std::size_t count) {
-  for (const auto& source : {plan_from_indices, plan_from_offset, plan_from_interval,
-                             plan_from_chunks}) {
+  for (const auto& source :
+       {plan_from_indices, plan_from_offset, plan_from_interval, plan_from_chunks}) {
     KERNELPATH_TRY(plan, source(d, count));
     if (!plan.layers.empty()) return plan;
   }

@@ -1,10 +1,10 @@
 // Sliding windows and chunks: how wide, and which layers have one.
 
-#include <algorithm>
+#include "config/layer_plan.h"
 
 #include <fmt/format.h>
 
-#include "config/layer_plan.h"
+#include <algorithm>
 
 namespace kernelpath::config {
 namespace {
@@ -125,9 +125,8 @@ void ignore_window(Derivation& d) {
 }
 
 bool any_sliding(const LayerPlan& plan) {
-  return std::any_of(plan.layers.begin(), plan.layers.end(), [](const PlannedLayer& layer) {
-    return layer.kind == LayerKind::kSliding;
-  });
+  return std::any_of(plan.layers.begin(), plan.layers.end(),
+                     [](const PlannedLayer& layer) { return layer.kind == LayerKind::kSliding; });
 }
 
 // A plan with sliding layers in a model without a window.

@@ -1,10 +1,10 @@
 // One entry for every layer: the plan (which kind), then the details.
 
-#include <algorithm>
+#include "config/layer_plan.h"
 
 #include <fmt/format.h>
 
-#include "config/layer_plan.h"
+#include <algorithm>
 
 namespace kernelpath::config {
 namespace {
@@ -14,8 +14,9 @@ Result<void> check_length(Derivation& d, const LayerPlan& plan) {
   const auto length = static_cast<std::int64_t>(plan.layers.size());
   if (length == stated) return {};
   if (plan.replaces_count && length <= kMaxLayers) {
-    d.read.warn("CONFIG-LAYER-COUNT", plan.origin.where,
-                fmt::format("{} entries for num_hidden_layers {}; the list counts", length, stated));
+    d.read.warn(
+        "CONFIG-LAYER-COUNT", plan.origin.where,
+        fmt::format("{} entries for num_hidden_layers {}; the list counts", length, stated));
     d.out.num_hidden_layers = {length, {OriginKind::kDerived, plan.origin.where, "length of list"}};
     return {};
   }
@@ -37,9 +38,9 @@ void name_mamba_layers(const Derivation& d, LayerPlan& plan) {
 // Layers that attend to everything, but through an indexer (DeepSeek V3.2 and its kin).
 void name_sparse_layers(const Derivation& d, LayerPlan& plan) {
   if (!d.out.sparse || !d.out.sparse->index_topk) return;
-  const bool named = std::any_of(
-      plan.layers.begin(), plan.layers.end(),
-      [](const PlannedLayer& layer) { return layer.kind == LayerKind::kSparse; });
+  const bool named =
+      std::any_of(plan.layers.begin(), plan.layers.end(),
+                  [](const PlannedLayer& layer) { return layer.kind == LayerKind::kSparse; });
   if (named) return;
   for (PlannedLayer& layer : plan.layers) {
     if (layer.kind == LayerKind::kFull) layer.kind = LayerKind::kSparse;
@@ -47,8 +48,8 @@ void name_sparse_layers(const Derivation& d, LayerPlan& plan) {
 }
 
 Result<void> name_cross_layers(const Derivation& d, LayerPlan& plan) {
-  KERNELPATH_TRY(indices, as_integers(d.read, d.read.find_stated({"cross_attention_layers"}),
-                                      {.min = 0}));
+  KERNELPATH_TRY(indices,
+                 as_integers(d.read, d.read.find_stated({"cross_attention_layers"}), {.min = 0}));
   for (const std::int64_t index : indices) {
     // Shortened models keep the indices of the whole one.
     if (index >= static_cast<std::int64_t>(plan.layers.size())) continue;

@@ -1,10 +1,10 @@
 // Sizes of the state that recurrent, state-space and convolution layers keep; model_config.h says
 // what each number means for each kind.
 
-#include <algorithm>
-
 #include "base/checked.h"
 #include "config/derive.h"
+
+#include <algorithm>
 
 namespace kernelpath::config {
 namespace {
@@ -62,17 +62,18 @@ Result<void> derive_linear_state(Derivation& d) {
                                   [](const Layer& layer) { return layer.has_state; });
   if (!needed) return {};
   LinearState state;
-  KERNELPATH_TRY(conv, read_integer(d.read, {"conv_kernel", "mamba_d_conv", "linear_conv_kernel_dim",
-                                             "linear_attn_config/short_conv_kernel_size",
-                                             "conv_L_cache", "conv1d_width"}));
+  KERNELPATH_TRY(conv,
+                 read_integer(d.read, {"conv_kernel", "mamba_d_conv", "linear_conv_kernel_dim",
+                                       "linear_attn_config/short_conv_kernel_size", "conv_L_cache",
+                                       "conv1d_width"}));
   state.conv_kernel = conv;
-  KERNELPATH_TRY(size, read_integer(d.read, {"ssm_state_size", "mamba_d_state", "state_size",
-                                             "linear_key_head_dim",
-                                             "linear_attn_config/head_dim"}));
+  KERNELPATH_TRY(size,
+                 read_integer(d.read, {"ssm_state_size", "mamba_d_state", "state_size",
+                                       "linear_key_head_dim", "linear_attn_config/head_dim"}));
   state.state_size = size;
-  KERNELPATH_TRY(heads, read_integer(d.read, {"mamba_num_heads", "mamba_n_heads", "n_mamba_heads",
-                                              "linear_num_value_heads",
-                                              "linear_attn_config/num_heads"}));
+  KERNELPATH_TRY(heads,
+                 read_integer(d.read, {"mamba_num_heads", "mamba_n_heads", "n_mamba_heads",
+                                       "linear_num_value_heads", "linear_attn_config/num_heads"}));
   state.num_heads = heads;
   KERNELPATH_CHECK_OK(read_head_dim(d, state));
   KERNELPATH_TRY(groups, read_integer(d.read, {"n_groups", "mamba_n_groups", "mamba_ngroups",
@@ -92,7 +93,8 @@ Result<void> derive_linear_state(Derivation& d) {
     state.head_dim = derived_integer(*state.intermediate_size / *state.num_heads,
                                      "inner width / number of heads");
   }
-  if (!state.conv_kernel && !state.state_size && !state.num_heads) take_attention_geometry(d, state);
+  if (!state.conv_kernel && !state.state_size && !state.num_heads)
+    take_attention_geometry(d, state);
   d.out.linear_state = std::move(state);
   return {};
 }

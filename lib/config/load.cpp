@@ -1,23 +1,24 @@
 #include "config/load.h"
 
-#include <algorithm>
-#include <array>
-#include <utility>
-
-#include <fmt/format.h>
-
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "checkpoint/weights.h"
 #include "config/derive.h"
 #include "config/quantization.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
 
 namespace kernelpath::config {
 namespace {
 
 // Warnings that --strict refuses: what engines read differently, or must not read at all.
-constexpr std::array<std::string_view, 3> kStrictCodes = {"JSON-DUPLICATE-KEY", "INPUT-LINK-OUTSIDE",
-                                                          "CHECKPOINT-LINK-OUTSIDE"};
+constexpr std::array<std::string_view, 3> kStrictCodes = {
+    "JSON-DUPLICATE-KEY", "INPUT-LINK-OUTSIDE", "CHECKPOINT-LINK-OUTSIDE"};
 
 std::vector<std::string> sorted_keys(const json::Value& object) {
   std::vector<std::string> keys;
@@ -30,12 +31,10 @@ std::vector<std::string> sorted_keys(const json::Value& object) {
 Result<void> derive_all(Derivation& d) {
   KERNELPATH_CHECK_OK(derive_scope(d));
   d.out.present_fields = sorted_keys(*d.read.outer);
-  d.out.present_text_fields =
-      d.read.nested() ? sorted_keys(*d.read.text) : d.out.present_fields;
-  for (const auto& step :
-       {derive_identity, check_nest, derive_geometry, derive_attention_extras, derive_moe,
-        derive_rope, derive_layers, derive_linear_state, derive_dtype, derive_quantization,
-        derive_draft}) {
+  d.out.present_text_fields = d.read.nested() ? sorted_keys(*d.read.text) : d.out.present_fields;
+  for (const auto& step : {derive_identity, check_nest, derive_geometry, derive_attention_extras,
+                           derive_moe, derive_rope, derive_layers, derive_linear_state,
+                           derive_dtype, derive_quantization, derive_draft}) {
     KERNELPATH_CHECK_OK(step(d));
   }
   find_foreign_code(d);
@@ -90,8 +89,8 @@ Result<std::optional<Quantization>> read_quant_file(const std::string& folder,
   if (!is_file(path)) return std::optional<Quantization>{};
   KERNELPATH_TRY(contents, read_file(path, kMaxConfigBytes));
   KERNELPATH_TRY(document, json::parse_object(std::move(contents.text), path));
-  const json::Value* object = file.member.empty() ? &document.root
-                                                  : document.root.find_non_null(file.member);
+  const json::Value* object =
+      file.member.empty() ? &document.root : document.root.find_non_null(file.member);
   if (object == nullptr || !object->is_object()) return std::optional<Quantization>{};
   FieldReader reader;
   reader.outer = reader.text = &document.root;
@@ -120,12 +119,42 @@ Result<void> read_quant_files(const std::string& folder, ModelConfig& model) {
   return {};
 }
 
+// Engines scale an FP8 cache by 1.0 where the checkpoint brings no scales.
+void check_cache_scales(const checkpoint::Weights& weights, ModelConfig& model) {
+  if (!weights.from_headers || model.quantization.kv_cache_dtype.value_or("") != "fp8") return;
+  const bool scaled =
+      std::any_of(weights.tensors.begin(), weights.tensors.end(), [](const auto& t) {
+        return t.name.ends_with("k_scale") || t.name.ends_with("kv_scale") ||
+               t.name.ends_with("kv_cache_scaling_factor");
+      });
+  if (scaled) return;
+  model.warnings.push_back({"CONFIG-KV-SCALES", model.quantization.kv_cache_dtype.origin.where,
+                            "an FP8 KV cache is stated, but no tensor holds its scales; engines "
+                            "will use 1.0"});
+}
+
+Result<void> read_weight_files(const std::string& folder, const LoadOptions& options,
+                               ModelConfig& model) {
+  KERNELPATH_TRY(weights, checkpoint::read_weights(folder, {.strict = options.strict}));
+  if (!weights) return {};
+  const Origin origin{OriginKind::kSibling, weights->source,
+                      weights->from_headers ? "sum over the headers" : "the index's own claim"};
+  WeightFiles files;
+  if (weights->total_bytes) files.total_bytes = {*weights->total_bytes, origin};
+  files.tensor_count = {weights->tensor_count, origin};
+  files.missing_shards = weights->missing_shards;
+  files.from_headers = weights->from_headers;
+  model.weights = std::move(files);
+  for (json::Warning& warning : weights->warnings) model.warnings.push_back(std::move(warning));
+  check_cache_scales(*weights, model);
+  return {};
+}
+
 void warn_of_link(const FileContents& contents, const std::string& path, ModelConfig& model) {
   if (contents.outside_target.empty()) return;
-  model.warnings.push_back(
-      {"INPUT-LINK-OUTSIDE", "",
-       fmt::format("{} is a link to {}, outside its folder", file_name(path),
-                   escape_for_terminal(contents.outside_target))});
+  model.warnings.push_back({"INPUT-LINK-OUTSIDE", "",
+                            fmt::format("{} is a link to {}, outside its folder", file_name(path),
+                                        escape_for_terminal(contents.outside_target))});
 }
 
 struct Location {
@@ -152,7 +181,8 @@ std::string shown_name(const Location& location) {
 Result<ModelConfig> load_text(std::string text, const std::string& path,
                               const LoadOptions& options) {
   std::string digest = sha256_hex(text);
-  KERNELPATH_TRY(document, json::parse_object(std::move(text), path, {.max_bytes = kMaxConfigBytes}));
+  KERNELPATH_TRY(document,
+                 json::parse_object(std::move(text), path, {.max_bytes = kMaxConfigBytes}));
   KERNELPATH_TRY(model, from_document(document, options));
   model.path = path;
   model.name = path;
@@ -185,7 +215,10 @@ Result<ModelConfig> load_model(const std::string& path, const LoadOptions& optio
   KERNELPATH_TRY(model, load_text(std::move(contents.text), location.path, options));
   model.name = shown_name(location);
   warn_of_link(contents, location.path, model);
-  if (options.read_siblings) KERNELPATH_CHECK_OK(read_quant_files(location.folder, model));
+  if (options.read_siblings) {
+    KERNELPATH_CHECK_OK(read_quant_files(location.folder, model));
+    KERNELPATH_CHECK_OK(read_weight_files(location.folder, options, model));
+  }
   if (options.strict) KERNELPATH_CHECK_OK(refuse_strictly(model, location.path));
   return std::move(model);
 }

@@ -1,18 +1,18 @@
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include "base/result.h"
 #include "config/model_config.h"
 #include "json/document.h"
 
+#include <string>
+#include <string_view>
+
 namespace kernelpath::config {
 
 struct LoadOptions {
-  bool strict = false;         // warnings that a careful reader would refuse become errors
-  bool partial = false;        // a fragment (--batch): absent fields stay absent instead of errors
-  bool read_siblings = true;   // hf_quant_config.json, generation_config.json, index, shard headers
+  bool strict = false;        // warnings that a careful reader would refuse become errors
+  bool partial = false;       // a fragment (--batch): absent fields stay absent instead of errors
+  bool read_siblings = true;  // hf_quant_config.json, generation_config.json, index, shard headers
 };
 
 // Reads MODEL: a folder, a config.json, or "-" (`stdin_text` then holds the bytes).

@@ -1,17 +1,18 @@
 // Towers beside the language model: which there are, and the numbers that memory asks for.
 
-#include <algorithm>
-#include <array>
-
 #include "config/derive.h"
 #include "config/integer_members.h"
+
+#include <algorithm>
+#include <array>
 
 namespace kernelpath::config {
 namespace {
 
 constexpr std::array<std::string_view, 9> kVision = {
-    "vision_config",  "visual",        "vision_tower", "mm_vision_tower",        "img_processor",
-    "vision_encoder", "vit_config",    "vision_model", "embd_layer/image_embd_layer"};
+    "vision_config",   "visual",        "vision_tower",
+    "mm_vision_tower", "img_processor", "vision_encoder",
+    "vit_config",      "vision_model",  "embd_layer/image_embd_layer"};
 constexpr std::array<std::string_view, 7> kAudio = {
     "audio_config",  "audio_processor", "audio_encoder", "num_mel_bins",
     "speech_config", "whisper_config",  "audio_tower"};

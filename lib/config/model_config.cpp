@@ -1,9 +1,9 @@
 #include "config/model_config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 namespace kernelpath::config {
 namespace {
@@ -30,7 +30,8 @@ std::string state_summary(const ModelConfig& config) {
   for (const LayerKind kind : {LayerKind::kLinear, LayerKind::kMamba}) {
     const auto count = std::count_if(config.layers.begin(), config.layers.end(),
                                      [&](const Layer& layer) { return layer.kind == kind; });
-    if (count > 0) text += fmt::format(" + {} {} layers", count, layer_kind_name(kind));
+    if (count == 0) continue;
+    text += fmt::format(" + {} {} layer{}", count, layer_kind_name(kind), count == 1 ? "" : "s");
   }
   return text;
 }
@@ -49,22 +50,21 @@ bool ModelConfig::has_field(std::string_view field) const {
 
 std::string attention_summary(const ModelConfig& config) {
   if (config.mla) return mla_summary(*config.mla) + state_summary(config);
-  const bool attends = config.layers.empty() ||
-                       std::any_of(config.layers.begin(), config.layers.end(), keeps_kv);
+  const bool attends =
+      config.layers.empty() || std::any_of(config.layers.begin(), config.layers.end(), keeps_kv);
   if (!attends || !config.num_attention_heads) {
     const std::string state = state_summary(config);
     return state.empty() ? "no attention" : state.substr(3);
   }
   const std::int64_t heads = *config.num_attention_heads;
-  const auto& list = config.num_key_value_heads_list;
   std::int64_t most = 0;
   std::int64_t least = heads;
-  for (const std::int64_t kv_heads : list) {
-    if (kv_heads == 0) continue;
-    most = std::max(most, kv_heads);
-    least = std::min(least, kv_heads);
+  for (const Layer& layer : config.layers) {
+    if (!keeps_kv(layer) || layer.num_key_value_heads == 0) continue;
+    most = std::max(most, layer.num_key_value_heads);
+    least = std::min(least, layer.num_key_value_heads);
   }
-  if (most > 0 && least != most) {
+  if (least < most) {
     return fmt::format("GQA {}:{}-{}", heads, least, most) + state_summary(config);
   }
   return heads_summary(heads, config.num_key_value_heads.value_or(heads)) + state_summary(config);

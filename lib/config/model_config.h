@@ -1,13 +1,13 @@
 #pragma once
 
+#include "json/document.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "json/document.h"
 
 namespace kernelpath::config {
 
@@ -44,15 +44,15 @@ using BoolField = Field<bool>;
 
 // What a decoder layer does to mix tokens.
 enum class LayerKind : std::uint8_t {
-  kFull,      // causal attention over everything before
-  kSliding,   // over the last `window` tokens
-  kChunked,   // over the current chunk of `chunk_size` tokens
-  kLinear,    // linear attention or gated delta net: a state, no KV cache
-  kMamba,     // state-space layer: a state, no KV cache
-  kSparse,    // full attention restricted by an indexer or compressor (DSA, DeepSeek-V4 …)
-  kEncoder,   // bidirectional, no cache
-  kCross,     // attends an encoder's output
-  kNone,      // no token mixing (an MLP or MoE block of a hybrid model)
+  kFull,     // causal attention over everything before
+  kSliding,  // over the last `window` tokens
+  kChunked,  // over the current chunk of `chunk_size` tokens
+  kLinear,   // linear attention or gated delta net: a state, no KV cache
+  kMamba,    // state-space layer: a state, no KV cache
+  kSparse,   // full attention restricted by an indexer or compressor (DSA, DeepSeek-V4 …)
+  kEncoder,  // bidirectional, no cache
+  kCross,    // attends an encoder's output
+  kNone,     // no token mixing (an MLP or MoE block of a hybrid model)
 };
 std::string_view layer_kind_name(LayerKind kind);
 
@@ -60,24 +60,25 @@ struct Layer {
   LayerKind kind = LayerKind::kFull;
   std::int64_t num_attention_heads = 0;
   std::int64_t num_key_value_heads = 0;
-  std::int64_t head_dim = 0;              // of K (and Q)
-  std::int64_t v_head_dim = 0;            // of V, where it differs, else = head_dim
-  std::optional<std::int64_t> window;      // sliding window, or chunk size for kChunked
-  bool rope = true;                        // false on no-RoPE layers (Llama 4, SmolLM3, Cohere2)
-  bool moe = false;                        // a mixture of experts in this layer
-  bool has_state = false;                  // keeps a recurrent or convolution state (also beside
-                                           // attention: Falcon-H1, Zamba2)
-  bool shares_kv = false;                  // reads the KV cache of an earlier layer (Gemma 3n)
+  std::int64_t head_dim = 0;           // of K (and Q)
+  std::int64_t v_head_dim = 0;         // of V, where it differs, else = head_dim
+  std::optional<std::int64_t> window;  // sliding window, or chunk size for kChunked
+  bool rope = true;                    // false on no-RoPE layers (Llama 4, SmolLM3, Cohere2)
+  bool moe = false;                    // a mixture of experts in this layer
+  bool has_state = false;              // keeps a recurrent or convolution state (also beside
+                                       // attention: Falcon-H1, Zamba2)
+  bool shares_kv = false;              // reads the KV cache of an earlier layer (Gemma 3n)
   std::optional<std::int64_t> intermediate_size;  // where it varies by layer
 };
 
 struct Rope {
-  StringField type;             // "default", "linear", "dynamic", "llama3", "yarn", "longrope", "mrope", "none"
+  StringField
+      type;  // "default", "linear", "dynamic", "llama3", "yarn", "longrope", "mrope", "none"
   DoubleField theta;
   DoubleField factor;
   IntField original_max_position_embeddings;
   DoubleField partial_rotary_factor;
-  std::optional<DoubleField> local_theta;      // a second base for sliding layers (Gemma 3 …)
+  std::optional<DoubleField> local_theta;  // a second base for sliding layers (Gemma 3 …)
   std::vector<std::int64_t> mrope_section;
 };
 
@@ -124,14 +125,15 @@ struct LinearState {
 };
 
 struct Quantization {
-  StringField method;             // "fp8", "modelopt", "awq", "gptq", "compressed-tensors", "mxfp4" …
-  StringField algo;               // normalised: "FP8", "FP8_BLOCK_SCALES", "NVFP4", "W4A16_AWQ", "MIXED_PRECISION" …
+  StringField method;  // "fp8", "modelopt", "awq", "gptq", "compressed-tensors", "mxfp4" …
+  StringField
+      algo;  // normalised: "FP8", "FP8_BLOCK_SCALES", "NVFP4", "W4A16_AWQ", "MIXED_PRECISION" …
   IntField weight_bits;
   IntField group_size;
   std::vector<std::int64_t> weight_block_size;
   StringField activation_scheme;
-  StringField expert_dtype;       // "fp4": routed experts differ from the rest (DeepSeek-V4)
-  StringField kv_cache_dtype;     // "fp8", "nvfp4" …, as the checkpoint states it
+  StringField expert_dtype;    // "fp4": routed experts differ from the rest (DeepSeek-V4)
+  StringField kv_cache_dtype;  // "fp8", "nvfp4" …, as the checkpoint states it
   std::vector<std::string> exclude_modules;
   std::vector<std::pair<std::string, std::string>> layer_algos;  // quantized_layers: module → algo
   [[nodiscard]] bool any() const { return method || algo; }
@@ -150,7 +152,7 @@ struct Draft {
 
 // A tensor as an index or a safetensors header names it.
 struct WeightFiles {
-  IntField total_bytes;      // sum of tensor bytes, from headers or from the index
+  IntField total_bytes;  // sum of tensor bytes, from headers or from the index
   IntField tensor_count;
   std::vector<std::string> missing_shards;
   bool from_headers = false;  // exact, not the index's own claim
@@ -158,55 +160,59 @@ struct WeightFiles {
 
 // One model, all defaults filled, each value with its origin. Nothing later reads the JSON again.
 struct ModelConfig {
-  std::string name;      // as shown: the folder's name, or the file's
-  std::string path;      // of config.json as given ("-" for standard input)
-  std::string sha256;    // of config.json's bytes; empty where the build has no hash library
+  std::string name;    // as shown: the folder's name, or the file's
+  std::string path;    // of config.json as given ("-" for standard input)
+  std::string sha256;  // of config.json's bytes; empty where the build has no hash library
 
   std::vector<std::string> architectures;
-  bool has_architectures = false;     // the field is there (also as null or [])
-  bool architectures_null = false;    // it is there and null
-  // The class that model_type stands for, where the file names no architecture; `architectures` then
-  // stays empty, because engines that read only that field see none.
+  bool has_architectures = false;   // the field is there (also as null or [])
+  bool architectures_null = false;  // it is there and null
+  // The class that model_type stands for, where the file names no architecture; `architectures`
+  // then stays empty, because engines that read only that field see none.
   StringField inferred_architecture;
   StringField model_type;
-  std::string text_model_type;        // of the language model: the family whose defaults count
-                                      // ("qwen3_vl_text"), else as written
-  std::string text_pointer;           // "" or "/text_config", "/llm_config", "/thinker_config/text_config" …
+  std::string text_model_type;  // of the language model: the family whose defaults count
+                                // ("qwen3_vl_text"), else as written
+  std::string text_pointer;  // "" or "/text_config", "/llm_config", "/thinker_config/text_config" …
   BoolField is_encoder_decoder;
   bool has_vision = false;
   bool has_audio = false;
-  bool needs_remote_code = false;     // auto_map is there
+  bool needs_remote_code = false;  // auto_map is there
 
   IntField num_hidden_layers;
   IntField hidden_size;
   IntField intermediate_size;
   IntField num_attention_heads;
-  IntField num_key_value_heads;       // of the layers that have attention, where uniform, else the mean's ceiling
-  std::vector<std::int64_t> num_key_value_heads_list;  // stated per layer (a list field, block_configs)
+  IntField num_key_value_heads;  // of the layers that have attention, where uniform, else the
+                                 // mean's ceiling
+  std::vector<std::int64_t>
+      num_key_value_heads_list;  // stated per layer (a list field, block_configs)
   IntField head_dim;
-  BoolField head_dim_is_explicit;     // config.json holds an integer head_dim
+  BoolField head_dim_is_explicit;  // config.json holds an integer head_dim
   IntField vocab_size;
-  IntField max_position_embeddings;   // absent where the file says "no limit" (an integer beyond 64 bits)
+  IntField
+      max_position_embeddings;  // absent where the file says "no limit" (an integer beyond 64 bits)
   IntField sliding_window;
   IntField attention_chunk_size;
   BoolField tie_word_embeddings;
-  StringField dtype;                  // "bfloat16", "float16", "float32"; absent if nobody says
+  StringField dtype;  // "bfloat16", "float16", "float32"; absent if nobody says
 
-  std::vector<Layer> layers;          // one per decoder layer
-  Origin layers_origin;               // where their kinds come from
+  std::int64_t attentions_per_layer = 1;  // LongCat-Flash has two, each with a cache
+  std::vector<Layer> layers;              // one per decoder layer
+  Origin layers_origin;                   // where their kinds come from
   Rope rope;
-  bool has_kv_lora_rank = false;      // the field is there (TensorRT-LLM's MLA test), also with null
-  std::optional<Mla> mla;             // set where the model really is MLA
+  bool has_kv_lora_rank = false;  // the field is there (TensorRT-LLM's MLA test), also with null
+  std::optional<Mla> mla;         // set where the model really is MLA
   std::optional<SparseAttention> sparse;
   std::optional<Moe> moe;
   std::optional<LinearState> linear_state;
-  Quantization quantization;          // config.json's word; what it leaves out, from the file beside it
+  Quantization quantization;  // config.json's word; what it leaves out, from the file beside it
   // hf_quant_config.json's word alone, where that file is there: TensorRT-LLM reads it first, vLLM
   // and SGLang believe config.json.
   std::optional<Quantization> sibling_quantization;
   Draft draft;
   std::optional<WeightFiles> weights;
-  BoolField attention_sinks;          // gpt-oss
+  BoolField attention_sinks;  // gpt-oss
   DoubleField attn_logit_softcapping;
 
   // Integer and boolean members (true is 1) of the text config and of the vision tower's config,

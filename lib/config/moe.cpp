@@ -1,8 +1,8 @@
 // Mixture of experts: sizes of the whole model. Which layers have experts: layer_details.cpp.
 
-#include <fmt/format.h>
-
 #include "config/derive.h"
+
+#include <fmt/format.h>
 
 namespace kernelpath::config {
 namespace {
@@ -60,9 +60,9 @@ Result<void> derive_moe(Derivation& d) {
   KERNELPATH_TRY(experts, read_experts(d));
   if (!experts) return {};
   moe.num_experts = experts;
-  KERNELPATH_TRY(top_k, largest(d, {"num_experts_per_tok", "experts_per_token", "top_k_experts",
-                                    "moe_topk", "moe_top_k", "moe_k", "num_experts_per_token",
-                                    "ffn_config/moe_top_k"}));
+  KERNELPATH_TRY(
+      top_k, largest(d, {"num_experts_per_tok", "experts_per_token", "top_k_experts", "moe_topk",
+                         "moe_top_k", "moe_k", "num_experts_per_token", "ffn_config/moe_top_k"}));
   moe.num_experts_per_tok = top_k;
   KERNELPATH_TRY(inner, largest(d, {"moe_intermediate_size", "expert_ffn_hidden_size",
                                     "ffn_config/ffn_hidden_size"}));
@@ -70,15 +70,16 @@ Result<void> derive_moe(Derivation& d) {
   if (!inner && d.out.intermediate_size) {
     moe.moe_intermediate_size = derived_integer(*d.out.intermediate_size, "intermediate_size");
   }
-  KERNELPATH_TRY(shared, largest(d, {"n_shared_experts", "num_shared_experts",
-                                     "num_shared_expert", "moe_num_shared_experts"},
+  KERNELPATH_TRY(shared, largest(d,
+                                 {"n_shared_experts", "num_shared_experts", "num_shared_expert",
+                                  "moe_num_shared_experts"},
                                  {.min = 0}));
   moe.num_shared_experts = shared;
-  KERNELPATH_TRY(shared_inner,
-                 read_integer(d.read, {"shared_expert_intermediate_size",
-                                       "moe_shared_expert_intermediate_size", "share_expert_dim",
-                                       "shared_intermediate_size"},
-                              {.min = 0}));
+  KERNELPATH_TRY(shared_inner, read_integer(d.read,
+                                            {"shared_expert_intermediate_size",
+                                             "moe_shared_expert_intermediate_size",
+                                             "share_expert_dim", "shared_intermediate_size"},
+                                            {.min = 0}));
   moe.shared_intermediate_size = shared_inner;
   KERNELPATH_TRY(dense, read_integer(d.read, {"first_k_dense_replace"}, {.min = 0}));
   moe.first_k_dense_replace = dense;

@@ -1,10 +1,10 @@
 #include "config/quant_algorithms.h"
 
-#include <array>
+#include "base/text.h"
 
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include <array>
 
 namespace kernelpath::config {
 namespace {
@@ -66,9 +66,8 @@ Result<void> by_groups(const json::Value& groups, const std::string& where,
                                        place + "/input_activations", reader));
     if (!weights || weights->bits == 0) continue;
     const std::int64_t input_bits = inputs && inputs->bits > 0 ? inputs->bits : 16;
-    const std::string own = weights->floating
-                                ? float_algorithm(*weights, inputs.has_value())
-                                : fmt::format("W{}A{}", weights->bits, input_bits);
+    const std::string own = weights->floating ? float_algorithm(*weights, inputs.has_value())
+                                              : fmt::format("W{}A{}", weights->bits, input_bits);
     if (!algorithm.empty() && own != algorithm) {
       quant.algo = {"MIXED_PRECISION", {OriginKind::kDerived, where, "groups differ"}};
       return {};
@@ -76,7 +75,8 @@ Result<void> by_groups(const json::Value& groups, const std::string& where,
     algorithm = own;
     const Origin origin{OriginKind::kDerived, place + "/weights", "config_groups"};
     if (!quant.weight_bits) quant.weight_bits = {weights->bits, origin};
-    if (!quant.group_size && weights->group_size > 0) quant.group_size = {weights->group_size, origin};
+    if (!quant.group_size && weights->group_size > 0)
+      quant.group_size = {weights->group_size, origin};
   }
   if (!algorithm.empty() && !quant.algo) {
     quant.algo = {algorithm, {OriginKind::kDerived, where, "config_groups"}};
@@ -103,8 +103,8 @@ constexpr std::array<MethodAlgorithm, 9> kByMethod = {{
 }};
 
 // Methods that state bits beside their name: "W4A16_AWQ".
-constexpr std::array<std::string_view, 7> kWeightOnly = {"awq",   "gptq", "awq_marlin", "gptq_marlin",
-                                                         "hqq",   "auto-round", "autoround"};
+constexpr std::array<std::string_view, 7> kWeightOnly = {
+    "awq", "gptq", "awq_marlin", "gptq_marlin", "hqq", "auto-round", "autoround"};
 
 void by_bits(Quantization& quant) {
   std::string method = to_upper(*quant.method);
@@ -124,7 +124,8 @@ void by_flags(const json::Value& object, Quantization& quant) {
   const bool eight = is_set("load_in_8bit") || is_set("_load_in_8bit");
   if (!four && !eight) return;
   const json::Value* type = object.find_non_null("bnb_4bit_quant_type");
-  const std::string kind = type != nullptr && type->is_string() ? to_upper(type->as_string()) : "FP4";
+  const std::string kind =
+      type != nullptr && type->is_string() ? to_upper(type->as_string()) : "FP4";
   quant.algo = {four ? "BITSANDBYTES_" + kind : "BITSANDBYTES_INT8",
                 by_method(quant, "load_in_4bit, load_in_8bit")};
   if (!quant.weight_bits) quant.weight_bits = {four ? 4 : 8, quant.algo.origin};

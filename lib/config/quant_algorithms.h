@@ -1,11 +1,11 @@
 #pragma once
 
-#include <string>
-
 #include "base/result.h"
 #include "config/fields.h"
 #include "config/model_config.h"
 #include "json/value.h"
+
+#include <string>
 
 namespace kernelpath::config {
 

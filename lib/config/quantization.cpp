@@ -2,14 +2,14 @@
 
 #include "config/quantization.h"
 
-#include <algorithm>
-#include <array>
-
-#include <fmt/format.h>
-
 #include "base/text.h"
 #include "config/derive.h"
 #include "config/quant_algorithms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 
 namespace kernelpath::config {
 namespace {
@@ -82,12 +82,13 @@ Result<void> read_kv_cache(const QuantSource& source, const FieldReader& reader,
   const json::Value* type = scheme->find_non_null("type");
   const json::Value* bits = scheme->find_non_null("num_bits");
   if (bits == nullptr) return {};
-  KERNELPATH_TRY(width, to_integer(*bits, origin.where + "/num_bits", {.min = 1, .max = 64}, reader));
+  KERNELPATH_TRY(width,
+                 to_integer(*bits, origin.where + "/num_bits", {.min = 1, .max = 64}, reader));
   const bool floating = type == nullptr || (type->is_string() && type->as_string() == "float");
   origin.where += "/num_bits";
-  quant.kv_cache_dtype = {floating ? (width == 4 ? "nvfp4" : fmt::format("fp{}", width))
-                                   : fmt::format("int{}", width),
-                          std::move(origin)};
+  quant.kv_cache_dtype = {
+      floating ? (width == 4 ? "nvfp4" : fmt::format("fp{}", width)) : fmt::format("int{}", width),
+      std::move(origin)};
   return {};
 }
 
@@ -100,9 +101,9 @@ Result<void> read_excluded(const QuantSource& source, Quantization& quant) {
     quant.exclude_modules.reserve(list->items().size());
     for (const json::Value& item : list->items()) {
       if (!item.is_string()) {
-        return fail(type_error(item, fmt::format("{}/{}/{}", source.pointer, name,
-                                                 quant.exclude_modules.size()),
-                               "a string"));
+        return fail(type_error(
+            item, fmt::format("{}/{}/{}", source.pointer, name, quant.exclude_modules.size()),
+            "a string"));
       }
       quant.exclude_modules.push_back(item.as_string());
     }
@@ -141,16 +142,18 @@ Result<StringField> read_method(const QuantSource& source, const FieldReader& re
   for (const Sign& sign : kSigns) {
     if (member(source, sign.field) == nullptr) continue;
     if (source.kind == OriginKind::kField) {
-      reader.warn("CONFIG-QUANT-METHOD", source.pointer + "/quant_method",
-                  fmt::format("quant_method is missing; {} by the field {}", sign.method,
-                              sign.field));
+      reader.warn(
+          "CONFIG-QUANT-METHOD", source.pointer + "/quant_method",
+          fmt::format("quant_method is missing; {} by the field {}", sign.method, sign.field));
     }
     Origin origin = origin_of(source, sign.field);
     origin.rule = fmt::format("the field {} is there", sign.field);
     return StringField{std::string(sign.method), std::move(origin)};
   }
-  reader.warn("CONFIG-QUANT-METHOD", source.pointer + "/quant_method",
-              "quant_method is missing, and no other field tells the method");
+  if (source.kind == OriginKind::kField) {
+    reader.warn("CONFIG-QUANT-METHOD", source.pointer + "/quant_method",
+                "quant_method is missing, and no other field tells the method");
+  }
   return StringField{};
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <string>
-
 #include "base/result.h"
 #include "config/fields.h"
 #include "config/model_config.h"
+
+#include <string>
 
 namespace kernelpath::config {
 
@@ -12,7 +12,8 @@ namespace kernelpath::config {
 // beside it.
 struct QuantSource {
   const json::Value* object = nullptr;
-  std::string pointer;  // prefix of origins: "/quantization_config", "hf_quant_config.json:/quantization"
+  std::string
+      pointer;  // prefix of origins: "/quantization_config", "hf_quant_config.json:/quantization"
   OriginKind kind = OriginKind::kField;
 };
 

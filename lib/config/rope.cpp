@@ -1,13 +1,13 @@
 // Rotary position embedding: rope_parameters, rope_scaling, and the fields beside them.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
+#include "base/text.h"
+#include "config/derive.h"
 
 #include <fmt/format.h>
 
-#include "base/text.h"
-#include "config/derive.h"
+#include <algorithm>
+#include <array>
+#include <cmath>
 
 namespace kernelpath::config {
 namespace {
@@ -154,9 +154,9 @@ Result<DoubleField> read_theta(const FieldReader& read, const Parameters& stated
   }
   KERNELPATH_TRY(by_family, number_of(read, family, "rope_theta"));
   if (by_family) return by_family;
-  return DoubleField{std::nullopt, absent_origin(read.family == nullptr
-                                                     ? "not stated, and the family is unknown"
-                                                     : "fixed in the model's code")};
+  return DoubleField{std::nullopt,
+                     absent_origin(read.family == nullptr ? "not stated, and the family is unknown"
+                                                          : "fixed in the model's code")};
 }
 
 Result<std::optional<DoubleField>> read_local_theta(const FieldReader& read,
@@ -220,6 +220,8 @@ Result<void> check_rotary_dim(const Derivation& d) {
   const DoubleField& partial = d.out.rope.partial_rotary_factor;
   if (!dim || !partial || d.out.mla || partial.origin.kind != OriginKind::kField) return {};
   if (*dim % 2 == 0 && *dim > 0) return {};
+  // A head size that was itself rounded down has been reported already.
+  if (d.out.head_dim && d.out.head_dim.origin.rule.ends_with("rounded down")) return {};
   return fail(Error{.code = ErrorCode::kConfigValue,
                     .message = fmt::format("{} of head_dim {} are {} rotated dimensions; an even "
                                            "number is needed",
@@ -275,10 +277,11 @@ Result<void> check_longrope(const Derivation& d, const Parameters& stated) {
   }
   const auto dim = rotary_dim(d);
   if (!long_count || !dim || static_cast<std::int64_t>(*long_count) == *dim / 2) return {};
-  return fail(Error{.code = ErrorCode::kConfigValue,
-                    .message = fmt::format("{} factors; half of the {} rotated dimensions is needed",
-                                           *long_count, *dim),
-                    .where = where});
+  return fail(Error{
+      .code = ErrorCode::kConfigValue,
+      .message =
+          fmt::format("{} factors; half of the {} rotated dimensions is needed", *long_count, *dim),
+      .where = where});
 }
 
 // Models that use another way to know positions, or none.
@@ -340,7 +343,9 @@ Result<void> derive_rope(Derivation& d) {
     KERNELPATH_CHECK_OK(check_longrope(d, stated.main));
   }
   KERNELPATH_TRY(reason, without_rope(d));
-  if (!reason.empty()) d.out.rope.type = {"none", derived_origin(reason)};
+  if (reason.empty()) return {};
+  if (!d.out.rope.theta) d.out.rope.theta.origin = absent_origin("no RoPE");
+  d.out.rope.type = {"none", derived_origin(reason)};
   return {};
 }
 

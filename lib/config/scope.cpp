@@ -1,10 +1,10 @@
 // Which part of the file is the language model, and whose defaults fill its gaps.
 
-#include <array>
+#include "config/derive.h"
 
 #include <fmt/format.h>
 
-#include "config/derive.h"
+#include <array>
 
 namespace kernelpath::config {
 namespace {

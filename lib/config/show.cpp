@@ -1,14 +1,14 @@
 #include "config/show.h"
 
-#include <algorithm>
-#include <cmath>
-#include <array>
-#include <utility>
+#include "base/text.h"
+#include "base/units.h"
 
 #include <fmt/format.h>
 
-#include "base/text.h"
-#include "base/units.h"
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
 
 namespace kernelpath::config {
 namespace {
@@ -78,8 +78,10 @@ void show_class(const ModelConfig& c, Rows& rows) {
   }
   rows.add("is_encoder_decoder", c.is_encoder_decoder);
   rows.add("dtype", c.dtype);
-  rows.add("vision", c.has_vision ? "yes" : "no", Origin{OriginKind::kDerived, "", "fields of a tower"});
-  rows.add("audio", c.has_audio ? "yes" : "no", Origin{OriginKind::kDerived, "", "fields of a tower"});
+  rows.add("vision", c.has_vision ? "yes" : "no",
+           Origin{OriginKind::kDerived, "", "fields of a tower"});
+  rows.add("audio", c.has_audio ? "yes" : "no",
+           Origin{OriginKind::kDerived, "", "fields of a tower"});
   rows.add("needs remote code", c.needs_remote_code ? "yes" : "no",
            c.needs_remote_code ? field_origin("/auto_map") : Origin{});
 }
@@ -205,8 +207,8 @@ void show_moe(const ModelConfig& c, Rows& rows) {
   rows.add_if("num_shared_experts", c.moe->num_shared_experts);
   rows.add_if("shared_intermediate_size", c.moe->shared_intermediate_size);
   rows.add_if("first_k_dense_replace", c.moe->first_k_dense_replace);
-  const auto sparse = std::count_if(c.layers.begin(), c.layers.end(),
-                                    [](const Layer& layer) { return layer.moe; });
+  const auto sparse =
+      std::count_if(c.layers.begin(), c.layers.end(), [](const Layer& layer) { return layer.moe; });
   rows.add("layers with experts", std::to_string(sparse),
            Origin{OriginKind::kDerived, "", "fields of the family"});
 }
@@ -246,15 +248,16 @@ void show_weights(const ModelConfig& c, Rows& rows) {
 }
 
 using Show = void (*)(const ModelConfig&, Rows&);
-constexpr std::array<std::pair<std::string_view, Show>, 9> kGroups = {{{"class", show_class},
-                                                                       {"attention", show_attention},
-                                                                       {"kv", show_kv},
-                                                                       {"rope", show_rope},
-                                                                       {"quant", show_quant},
-                                                                       {"moe", show_moe},
-                                                                       {"state", show_state},
-                                                                       {"draft", show_draft},
-                                                                       {"weights", show_weights}}};
+constexpr std::array<std::pair<std::string_view, Show>, 9> kGroups = {
+    {{"class", show_class},
+     {"attention", show_attention},
+     {"kv", show_kv},
+     {"rope", show_rope},
+     {"quant", show_quant},
+     {"moe", show_moe},
+     {"state", show_state},
+     {"draft", show_draft},
+     {"weights", show_weights}}};
 
 }  // namespace
 
@@ -279,11 +282,13 @@ std::vector<ShownValue> show_values(const ModelConfig& config, std::string_view 
 
 std::string origin_text(const Origin& origin) {
   switch (origin.kind) {
-    case OriginKind::kAbsent: return origin.rule.empty() ? "absent" : "absent: " + origin.rule;
+    case OriginKind::kAbsent:
+      return origin.rule.empty() ? "absent" : "absent: " + origin.rule;
     case OriginKind::kField:
     case OriginKind::kSibling:
       return origin.rule.empty() ? origin.where : fmt::format("{} ({})", origin.where, origin.rule);
-    case OriginKind::kDefault: return fmt::format("default ({})", origin.rule);
+    case OriginKind::kDefault:
+      return fmt::format("default ({})", origin.rule);
     case OriginKind::kDerived:
       return origin.where.empty() ? fmt::format("derived ({})", origin.rule)
                                   : fmt::format("derived ({}) from {}", origin.rule, origin.where);

@@ -1,19 +1,20 @@
 #pragma once
 
+#include "config/model_config.h"
+
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "config/model_config.h"
 
 namespace kernelpath::config {
 
 // One derived value as `llm-inspect --show` prints it.
 struct ShownValue {
-  std::string group;   // one of show_groups()
-  std::string name;    // "num_key_value_heads"
-  std::string value;   // "8"; "-" where nobody states it and no default applies
-  std::string origin;  // "/num_key_value_heads", "hf_quant_config.json:/…", "default (family default: …)"
+  std::string group;  // one of show_groups()
+  std::string name;   // "num_key_value_heads"
+  std::string value;  // "8"; "-" where nobody states it and no default applies
+  std::string
+      origin;  // "/num_key_value_heads", "hf_quant_config.json:/…", "default (family default: …)"
 };
 
 // The groups in the order of the report: "class", "attention", "kv", "rope", "quant", "moe",

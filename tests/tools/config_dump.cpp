@@ -1,13 +1,13 @@
 // Prints what the reader makes of config.json files, one JSON object a line, for
 // scripts/compare-transformers: config_dump FILE…
 
-#include <cstdio>
-#include <string>
-
 #include "base/text.h"
 #include "config/load.h"
 #include "config/show.h"
 #include "json/writer.h"
+
+#include <cstdio>
+#include <string>
 
 namespace {
 
