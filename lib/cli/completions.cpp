@@ -19,7 +19,9 @@ bool takes_file(const OptionRow& row) {
   return row.id == Option::kBatch || row.id == Option::kOutput || row.id == Option::kConfigFile;
 }
 
-bool takes_folder(const OptionRow& row) { return row.id == Option::kCustomModuleDirs; }
+bool takes_folder(const OptionRow& row) {
+  return row.id == Option::kCustomModuleDirs || row.id == Option::kProfileDir;
+}
 
 std::vector<std::string> words_of(const OptionRow& row) {
   if (row.choices.substr(0, 1) == "@") return table_words(row.choices.substr(1));

@@ -22,6 +22,7 @@ enum class Option : std::uint8_t {
   kEnv,
   kEnvFromProcess,
   kSet,
+  kProfileDir,
   kCustomModuleDirs,
   kStrict,
   // the deployment

@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
+#include "engines/engine.h"
 
 #include <algorithm>
 #include <exception>
@@ -87,6 +88,10 @@ int run(const Program& program, Log& log, const std::vector<std::string>& argume
   Result<Settings> settings = make_settings(*parsed, environment, program.name);
   if (!settings) return report_error(log, settings.error());
   log.set_style(log_style(*settings, environment));
+  if (settings->is_set(Option::kProfileDir)) {
+    const Result<void> used = engines::use_profile_folder(settings->text(Option::kProfileDir));
+    if (!used) return report_error(log, used.error());
+  }
   const Result<std::optional<std::string>> information = information_answer(program, *settings);
   if (!information) return report_error(log, information.error());
   if (*information) return print(log, **information);

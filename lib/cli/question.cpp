@@ -1,7 +1,7 @@
 #include "cli/question.h"
 
 #include "base/text.h"
-#include "registry/shared_object.h"
+#include "engines/external_models.h"
 
 #include <fmt/format.h>
 
@@ -26,6 +26,12 @@ Result<std::pair<std::string, std::string>> split_assignment(const std::string& 
   return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
+// The error with the place where the user set the option: "--device", "config.toml:3", "/device".
+Error at(const Settings& settings, Option option, Error error) {
+  error.where = settings.of(option).where;
+  return error;
+}
+
 Result<std::vector<const Engine*>> chosen_engines(const Settings& settings) {
   const std::vector<std::string>& names = settings.list(Option::kEngine);
   std::vector<const Engine*> out;
@@ -34,8 +40,9 @@ Result<std::vector<const Engine*>> chosen_engines(const Settings& settings) {
   };
   for (const std::string& name : names) {
     if (!equal_ignoring_case(name, "all")) {
-      KERNELPATH_TRY(engine, engines::find_engine(name));
-      add(engine);
+      const Result<const Engine*> engine = engines::find_engine(name);
+      if (!engine) return fail(at(settings, Option::kEngine, engine.error()));
+      add(*engine);
       continue;
     }
     for (const Engine* engine : engines::all_engines()) {
@@ -59,16 +66,14 @@ Result<hardware::Device> chosen_device(const Settings& settings) {
     }
     Result<hardware::Capability> capability =
         hardware::parse_capability(settings.text(Option::kSm));
-    if (!capability) {
-      if (capability.error().where.empty()) capability.error().where = "--sm";
-      return fail(std::move(capability).error());
-    }
+    if (!capability) return fail(at(settings, Option::kSm, capability.error()));
     device.id = hardware::capability_text(*capability);
     device.label = device.id;
     device.capability = *capability;
   } else {
-    KERNELPATH_TRY(known, hardware::find_device(settings.text(Option::kDevice)));
-    device = known;
+    Result<hardware::Device> known = hardware::find_device(settings.text(Option::kDevice));
+    if (!known) return fail(at(settings, Option::kDevice, known.error()));
+    device = std::move(*known);
   }
   const std::optional<std::int64_t> memory = settings.integer(Option::kMemory);
   if (memory) device.memory_bytes = memory;
@@ -213,17 +218,9 @@ Result<void> add_requirements(const Settings& settings, Question& question) {
 }  // namespace
 
 Result<ExternalModels> load_external_models(const Settings& settings) {
-  ExternalModels out;
   const std::vector<std::string>& folders = settings.list(Option::kCustomModuleDirs);
-  if (folders.empty()) return out;
-  KERNELPATH_TRY(providers, registry::load_provider_folders(folders));
-  for (const registry::SharedObjectProvider& provider : providers) {
-    for (const registry::Registration& registration : provider.registrations) {
-      if (registration.kind != registry::Kind::kModelClass) continue;
-      out.push_back({provider.module, registration.key, registration.name});
-    }
-  }
-  return out;
+  if (folders.empty()) return ExternalModels{};
+  return engines::load_external_models(folders);
 }
 
 Result<Question> make_question(const Settings& settings, const ProcessEnvironment& process,

@@ -77,4 +77,9 @@ std::span<const Engine* const> all_engines();
 // that there are.
 Result<const Engine*> find_engine(std::string_view name);
 
+// Takes the tables of --profile-dir instead of the embedded ones, for the life of the process; call
+// it before the first question. Errors: kInputMissing for a folder without a profile of any engine,
+// kInputSchema, what reading a file gives.
+Result<void> use_profile_folder(const std::string& folder);
+
 }  // namespace kernelpath::engines

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kernelpath::testing {
+
+// How a program is started: no shell, an environment of its own.
+struct Call {
+  std::vector<std::string> arguments = {};
+  std::string input = {};        // its standard input
+  std::string input_file = {};   // or a file
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  std::string folder = {};       // working directory; empty: the test's
+  int close_output_after = -1;   // close its standard output after so many bytes; -1: read all
+  int signal_after_output = 0;   // send this signal once it has written something
+  int timeout_s = 20;
+};
+
+struct Outcome {
+  std::string out;
+  std::string err;
+  int exit_code = -1;  // 128 + n if signal n ended it, -1 if it had to be killed after timeout_s
+  std::int64_t peak_memory_kib = 0;
+  double wall_s = 0;
+};
+
+// Runs a program of this build ("llm-inspect") to its end.
+Outcome run_program(const std::string& program, const Call& call);
+
+// llm-inspect with `arguments`.
+Outcome inspect(std::vector<std::string> arguments);
+
+// A folder that goes away with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  [[nodiscard]] std::string path(const std::string& name) const { return path_ / name; }
+  [[nodiscard]] std::string path() const { return path_; }
+  // Writes a file, with its folders, and returns its path.
+  [[nodiscard]] std::string write(const std::string& name, const std::string& content) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string read_file(const std::string& path);
+
+// tests/data/configs/NAME
+std::string config_folder(const std::string& name);
+
+}  // namespace kernelpath::testing
