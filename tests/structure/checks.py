@@ -9,6 +9,7 @@ import re
 # docs/architecture.md has the same as a picture.
 DIRECTION = {
     "base": [],
+    "fmt": [],
     "json": ["base"],
     "checkpoint": ["json"],
     "config": ["json", "checkpoint"],
