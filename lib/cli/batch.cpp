@@ -232,9 +232,8 @@ Result<int> run(const Invocation& invocation, const ExternalModels& external_mod
   const std::string& path = invocation.settings.text(Option::kBatch);
   Result<std::unique_ptr<InputFile>> input = open_batch(path);
   if (!input) return fail(std::move(input).error());
-  Result<std::vector<ReportFile>> reports = open_reports(invocation, {});
-  if (!reports) return fail(std::move(reports).error());
-  Output& output = *reports->front().output;
+  std::vector<ReportFile> reports = make_reports(invocation, {});
+  Output& output = reports.front().output;
   LineReader reader((*input)->fd(), json::Limits{}.max_bytes, [&] { return output.flush(); });
   Batch batch(invocation, external_models, output);
   Result<void> done = batch.run(reader);

@@ -1,14 +1,11 @@
 #include "cli/config_file.h"
 
+#include "base/file.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
 namespace kernelpath::cli {
@@ -167,28 +164,10 @@ ConfigPath config_path(const Arguments& arguments, const ProcessEnvironment& env
 // Nothing if there is no file and nobody named it.
 Result<std::optional<std::string>> read_config(const ConfigPath& config) {
   if (config.path.empty()) return std::nullopt;
-  errno = 0;
-  std::ifstream stream(config.path, std::ios::binary);
-  if (!stream) {
-    if (!config.named && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
-    return fail({.code = errno == ENOENT ? ErrorCode::kInputMissing : ErrorCode::kInputPermission,
-                 .message = std::string("the config file cannot be read: ") + std::strerror(errno),
-                 .file = config.path});
-  }
-  std::string text(kMostBytes + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (stream.bad() || (stream.fail() && !stream.eof())) {
-    return fail({.code = ErrorCode::kInputKind,
-                 .message = "the config file cannot be read",
-                 .file = config.path});
-  }
-  if (text.size() > kMostBytes) {
-    return fail({.code = ErrorCode::kInputLimit,
-                 .message = "the config file is longer than 1 MiB",
-                 .file = config.path});
-  }
-  return text;
+  Result<FileContents> file = read_file(config.path, kMostBytes);
+  if (file) return std::move(file->text);
+  if (!config.named && file.error().code == ErrorCode::kInputMissing) return std::nullopt;
+  return fail(std::move(file).error());
 }
 
 Result<void> apply_entry(Settings& settings, const ConfigEntry& entry, const std::string& file) {

@@ -82,7 +82,7 @@ Result<void> check_models(const std::vector<std::string>& models) {
 
 bool all_readers_are_gone(const std::vector<ReportFile>& reports) {
   return std::all_of(reports.begin(), reports.end(),
-                     [](const ReportFile& file) { return file.output->reader_is_gone(); });
+                     [](const ReportFile& file) { return file.output.reader_is_gone(); });
 }
 
 // Findings, and a hint for somebody who reads the text.
@@ -104,12 +104,11 @@ int conclude(const Invocation& invocation, const Question& question,
 
 Result<int> answer_models(const Invocation& invocation, const Question& question) {
   const report::Tool tool{std::string(invocation.program.name), std::string(build_info().version)};
-  Result<std::vector<ReportFile>> reports = open_reports(invocation, question.view);
-  if (!reports) return fail(std::move(reports).error());
+  std::vector<ReportFile> reports = make_reports(invocation, question.view);
   std::vector<report::InputAnswer> answers;
   int code = kExitOk;
   for (const std::string& path : invocation.models) {
-    if (stop_signal() != 0 || all_readers_are_gone(*reports)) break;
+    if (stop_signal() != 0 || all_readers_are_gone(reports)) break;
     Result<config::ModelConfig> model = load(question, path);
     // Half a configuration from an interrupted pipe is not an error of the input.
     if (stop_signal() != 0) break;
@@ -120,10 +119,10 @@ Result<int> answer_models(const Invocation& invocation, const Question& question
     invocation.log.info(fmt::format("read {}", path));
     Result<report::InputAnswer> answer = answer_question(question, std::move(*model));
     if (!answer) return fail(std::move(answer).error());
-    KERNELPATH_CHECK_OK(add_answer(*reports, tool, *answer));
+    KERNELPATH_CHECK_OK(add_answer(reports, tool, *answer));
     answers.push_back(std::move(*answer));
   }
-  KERNELPATH_CHECK_OK(finish_reports(*reports, tool, answers));
+  KERNELPATH_CHECK_OK(finish_reports(reports, tool, answers));
   return worse(code, conclude(invocation, question, answers));
 }
 

@@ -1,30 +1,17 @@
 #include "cli/output.h"
 
+#include "base/file.h"
+
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace kernelpath::cli {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
-
-// mkstemp() makes files private; a report gets the permissions of any new file.
-void apply_umask(int fd) {
-  const mode_t mask = umask(0);
-  umask(mask);
-  static_cast<void>(fchmod(fd, 0666 & ~mask));
-}
-
-Error cannot_create(const std::string& path) {
-  return {.code = ErrorCode::kRuntime,
-          .message = std::string("the file cannot be written: ") + std::strerror(errno),
-          .file = path};
-}
 
 }  // namespace
 
@@ -38,40 +25,6 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-Output::Output(int fd, std::string path, std::string temporary_path)
-    : fd_(fd), path_(std::move(path)), temporary_path_(std::move(temporary_path)) {}
-
-std::unique_ptr<Output> Output::standard_output() {
-  return std::unique_ptr<Output>(new Output(STDOUT_FILENO, "", ""));
-}
-
-Result<std::unique_ptr<Output>> Output::file(const std::string& path) {
-  struct stat status {};
-  const bool exists = stat(path.c_str(), &status) == 0;
-  if (exists && !S_ISREG(status.st_mode)) {
-    const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return fail(cannot_create(path));
-    return std::unique_ptr<Output>(new Output(fd, path, ""));
-  }
-  std::string temporary = path + ".XXXXXX";
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return fail(cannot_create(path));
-  apply_umask(fd);
-  return std::unique_ptr<Output>(new Output(fd, path, temporary));
-}
-
-Output::~Output() {
-  if (path_.empty()) return;
-  if (fd_ >= 0) close(fd_);
-  if (!temporary_path_.empty()) unlink(temporary_path_.c_str());
-}
-
-Error Output::system_error(std::string_view what) const {
-  return {.code = ErrorCode::kRuntime,
-          .message = fmt::format("{}: {}", what, std::strerror(errno)),
-          .file = path_.empty() ? "standard output" : path_};
-}
-
 Result<void> Output::write(std::string_view text) {
   if (reader_is_gone_) return {};
   buffer_ += text;
@@ -80,29 +33,22 @@ Result<void> Output::write(std::string_view text) {
 }
 
 Result<void> Output::flush() {
-  if (reader_is_gone_ || buffer_.empty()) return {};
-  const bool written = write_all(fd_, buffer_);
+  if (!path_.empty() || reader_is_gone_ || buffer_.empty()) return {};
+  const bool written = write_all(STDOUT_FILENO, buffer_);
   buffer_.clear();
   if (written) return {};
   if (errno == EPIPE) {
     reader_is_gone_ = true;
     return {};
   }
-  return fail(system_error("writing failed"));
+  return fail({.code = ErrorCode::kRuntime,
+               .message = fmt::format("writing failed: {}", std::strerror(errno)),
+               .file = "standard output"});
 }
 
 Result<void> Output::commit() {
-  KERNELPATH_CHECK_OK(flush());
-  if (path_.empty()) return {};
-  const int closed = close(fd_);
-  fd_ = -1;
-  if (closed != 0) return fail(system_error("closing failed"));
-  if (temporary_path_.empty()) return {};
-  if (rename(temporary_path_.c_str(), path_.c_str()) != 0) {
-    return fail(system_error("renaming the finished file failed"));
-  }
-  temporary_path_.clear();
-  return {};
+  if (path_.empty()) return flush();
+  return write_file(path_, buffer_);
 }
 
 }  // namespace kernelpath::cli

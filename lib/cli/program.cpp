@@ -70,9 +70,9 @@ int report_error(const Log& log, const Error& error) {
 }
 
 int print(const Log& log, std::string_view text) {
-  const std::unique_ptr<Output> out = Output::standard_output();
-  Result<void> written = out->write(text);
-  if (written) written = out->commit();
+  Output out = Output::standard_output();
+  Result<void> written = out.write(text);
+  if (written) written = out.commit();
   return written ? kExitOk : report_error(log, written.error());
 }
 

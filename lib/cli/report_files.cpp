@@ -33,19 +33,12 @@ report::View view_for(const Invocation& invocation, report::View view, bool to_s
   return view;
 }
 
-Result<ReportFile> open_report(const Invocation& invocation, const Target& target,
-                               const report::View& view) {
+ReportFile make_report(const Invocation& invocation, const Target& target,
+                       const report::View& view) {
   const bool to_stdout = target.path == "-";
-  ReportFile file{
-      .format = target.format, .output = nullptr, .view = view_for(invocation, view, to_stdout)};
-  if (to_stdout) {
-    file.output = Output::standard_output();
-    return file;
-  }
-  Result<std::unique_ptr<Output>> output = Output::file(target.path);
-  if (!output) return fail(std::move(output).error());
-  file.output = std::move(*output);
-  return file;
+  return {.format = target.format,
+          .output = to_stdout ? Output::standard_output() : Output::file(target.path),
+          .view = view_for(invocation, view, to_stdout)};
 }
 
 std::string answer_text(ReportFile& report, const report::Tool& tool,
@@ -62,16 +55,13 @@ std::string answer_text(ReportFile& report, const report::Tool& tool,
 
 }  // namespace
 
-Result<std::vector<ReportFile>> open_reports(const Invocation& invocation,
-                                             const report::View& view) {
+std::vector<ReportFile> make_reports(const Invocation& invocation, const report::View& view) {
   const std::string& format = invocation.settings.text(Option::kFormat);
   std::vector<std::string> targets = invocation.settings.list(Option::kOutput);
   if (targets.empty()) targets = {format + ":-"};
   std::vector<ReportFile> out;
   for (const std::string& text : targets) {
-    Result<ReportFile> file = open_report(invocation, read_target(text, format), view);
-    if (!file) return fail(std::move(file).error());
-    out.push_back(std::move(*file));
+    out.push_back(make_report(invocation, read_target(text, format), view));
   }
   return out;
 }
@@ -80,7 +70,7 @@ Result<void> add_answer(std::vector<ReportFile>& reports, const report::Tool& to
                         const report::InputAnswer& answer) {
   for (ReportFile& report : reports) {
     if (report.format == "json") continue;
-    KERNELPATH_CHECK_OK(report.output->write(answer_text(report, tool, answer)));
+    KERNELPATH_CHECK_OK(report.output.write(answer_text(report, tool, answer)));
     report.begun = true;
   }
   return {};
@@ -91,9 +81,9 @@ Result<void> finish_reports(std::vector<ReportFile>& reports, const report::Tool
   if (answers.empty()) return {};
   for (ReportFile& report : reports) {
     if (report.format == "json") {
-      KERNELPATH_CHECK_OK(report.output->write(report::inspect_json(tool, answers, report.view)));
+      KERNELPATH_CHECK_OK(report.output.write(report::inspect_json(tool, answers, report.view)));
     }
-    KERNELPATH_CHECK_OK(report.output->commit());
+    KERNELPATH_CHECK_OK(report.output.commit());
   }
   return {};
 }

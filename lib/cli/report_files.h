@@ -5,7 +5,6 @@
 #include "cli/program.h"
 #include "report/inspect.h"
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,14 +13,13 @@ namespace kernelpath::cli {
 // One report of a run: a format and where it goes.
 struct ReportFile {
   std::string format;  // "text", "json", "jsonl", "md"
-  std::unique_ptr<Output> output;
+  Output output;
   report::View view;
   bool begun = false;
 };
 
-// Standard output, or one file for each -o [FORMAT:]FILE. Errors: kUsage, kRuntime.
-Result<std::vector<ReportFile>> open_reports(const Invocation& invocation,
-                                             const report::View& view);
+// Standard output, or one file for each -o [FORMAT:]FILE.
+std::vector<ReportFile> make_reports(const Invocation& invocation, const report::View& view);
 
 // Prints one answer to every report; "json" keeps it for finish_reports().
 Result<void> add_answer(std::vector<ReportFile>& reports, const report::Tool& tool,
