@@ -1,15 +1,15 @@
 #pragma once
 
+#include "base/result.h"
+#include "engines/request.h"
+#include "engines/resolution.h"
+#include "json/value.h"
+
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/result.h"
-#include "engines/request.h"
-#include "engines/resolution.h"
-#include "json/value.h"
 
 namespace kernelpath::engines {
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "config/model_config.h"
+#include "hardware/device.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,16 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "config/model_config.h"
-#include "hardware/device.h"
-
 namespace kernelpath::engines {
 
 // What the user decides. Unset means: the engine's own default.
 struct Deployment {
-  std::optional<std::string> backend;       // --backend, as written
+  std::optional<std::string> backend;  // --backend, as written
   std::optional<std::string> dtype;
-  std::optional<std::string> kv_dtype;      // --kv
+  std::optional<std::string> kv_dtype;  // --kv
   std::optional<std::string> quantization;
   std::optional<std::int64_t> page_size;
   std::optional<std::int64_t> max_model_len;
@@ -27,12 +27,12 @@ struct Deployment {
   std::int64_t ep = 1;
   std::int64_t cp = 1;
   std::int64_t dcp = 1;
-  std::optional<std::string> speculative;   // "eagle3", "mtp", …
-  std::optional<std::string> draft_model;   // of --speculative draft:MODEL
+  std::optional<std::string> speculative;  // "eagle3", "mtp", …
+  std::optional<std::string> draft_model;  // of --speculative draft:MODEL
   std::optional<std::int64_t> draft_tokens;
   std::optional<std::int64_t> draft_topk;
-  // --set ENGINE.FIELD=VALUE for the engine asked, without the engine's name: dotted field, value as
-  // written. Checked against the engine's table of arguments before a Request is made.
+  // --set ENGINE.FIELD=VALUE for the engine asked, without the engine's name: dotted field, value
+  // as written. Checked against the engine's table of arguments before a Request is made.
   std::vector<std::pair<std::string, std::string>> settings;
   [[nodiscard]] const std::string* setting(std::string_view field) const;
 };

@@ -1,8 +1,8 @@
 #include "engines/resolution.h"
 
-#include <array>
-
 #include "engines/request.h"
+
+#include <array>
 
 namespace kernelpath::engines {
 namespace {

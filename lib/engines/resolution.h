@@ -1,14 +1,14 @@
 #pragma once
 
+#include "config/model_config.h"
+#include "json/value.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "config/model_config.h"
-#include "json/value.h"
 
 namespace kernelpath::engines {
 
@@ -21,7 +21,7 @@ struct Source {
 
 enum class Verdict : std::uint8_t { kSelected, kRejected, kApplied, kSkipped, kNoted };
 enum class Severity : std::uint8_t { kInfo, kWarn, kError };
-std::string_view verdict_name(Verdict verdict);    // "selected", …
+std::string_view verdict_name(Verdict verdict);     // "selected", …
 std::string_view severity_name(Severity severity);  // "info", "warn", "error"
 
 // The order in which somebody who debugs a deployment asks (facts: troubleshooting order).
@@ -42,7 +42,7 @@ struct Step {
   std::string candidate;  // what it is about: "FLASHINFER"; may be empty
   Verdict verdict = Verdict::kNoted;
   Severity severity = Severity::kInfo;
-  std::string reason;     // one sentence
+  std::string reason;  // one sentence
   Source source;
   Stage stage = Stage::kModelClass;
 };
@@ -75,36 +75,36 @@ struct KernelChoice {
 };
 
 struct KvLayout {
-  std::string dtype;   // "bf16", "fp8", "nvfp4"
-  std::string layout;  // "HND", "NHD", or the engine's own name
+  std::string dtype;                      // "bf16", "fp8", "nvfp4"
+  std::string layout;                     // "HND", "NHD", or the engine's own name
   std::optional<std::int64_t> page_size;  // tokens in a block
-  std::string shape;   // "[num_pages, 2, num_kv_heads, page_size, head_dim]"
+  std::string shape;                      // "[num_pages, 2, num_kv_heads, page_size, head_dim]"
 };
 
 // All layers that resolve alike.
 struct LayerGroup {
   config::LayerKind kind = config::LayerKind::kFull;
-  std::vector<std::int64_t> layers;       // indices
+  std::vector<std::int64_t> layers;  // indices
   std::optional<std::int64_t> window;
-  std::string backend;                    // outer backend class: "TrtllmAttention"
+  std::string backend;  // outer backend class: "TrtllmAttention"
   KernelChoice prefill;
   KernelChoice decode;
   KvLayout kv;
   std::optional<bool> rope_fused;
-  std::string cuda_graph;                 // level, in the engine's words; empty if it has none
-  std::int64_t kv_bytes_per_token = 0;    // per rank, over all layers of the group
+  std::string cuda_graph;               // level, in the engine's words; empty if it has none
+  std::int64_t kv_bytes_per_token = 0;  // per rank, over all layers of the group
 };
 
 // Memory of one rank, in bytes.
 struct Memory {
   std::optional<std::int64_t> weight_bytes;
-  std::string weight_source;  // "safetensors headers", "index", "geometry"
-  std::optional<std::int64_t> kv_bytes_per_token;           // what the pool really uses
+  std::string weight_source;                       // "safetensors headers", "index", "geometry"
+  std::optional<std::int64_t> kv_bytes_per_token;  // what the pool really uses
   std::optional<std::int64_t> kv_bytes_per_token_estimate;  // what the engine budgets with
   std::optional<std::int64_t> kv_pool_bytes;
   std::optional<std::int64_t> kv_pool_tokens;
-  std::optional<std::int64_t> kv_bytes_per_sequence;        // at the context length
-  std::optional<std::int64_t> state_bytes_per_sequence;     // linear and state-space layers
+  std::optional<std::int64_t> kv_bytes_per_sequence;     // at the context length
+  std::optional<std::int64_t> state_bytes_per_sequence;  // linear and state-space layers
   std::optional<std::int64_t> construction_host_bytes;
   std::vector<std::string> notes;
 };

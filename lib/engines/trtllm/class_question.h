@@ -14,12 +14,12 @@ namespace kernelpath::engines::trtllm {
 
 // What the choice of a model class reads of a configuration.
 struct ClassInput {
-  std::vector<std::string> architectures;  // empty: the field is absent, null or []
+  std::vector<std::string> architectures = {};  // empty: the field is absent, null or []
   bool has_draft_vocab_size = false;       // the field is there, with any value
   // The checkpoint's fingerprint for modeling_v2; of a text configuration where there is one.
-  std::optional<std::int64_t> num_hidden_layers;
-  std::optional<std::int64_t> hidden_size;
-  std::optional<std::int64_t> num_local_experts;
+  std::optional<std::int64_t> num_hidden_layers = {};
+  std::optional<std::int64_t> hidden_size = {};
+  std::optional<std::int64_t> num_local_experts = {};
 };
 ClassInput class_input(const config::ModelConfig& model);
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <string_view>
 
 // Ids of the decisions that choose a model class, as the engine's recorded answers write them;
@@ -46,26 +45,5 @@ inline constexpr std::string_view kImportError = "P1-ATTRIBUTEERROR-BECOMES-IMPO
 inline constexpr std::string_view kNoAttribute = "P3-NO-ATTRIBUTE";
 inline constexpr std::string_view kVisionWithoutModel = "VISION-ENCODER-WITHOUT-MODEL";
 inline constexpr std::string_view kProviderStart = "PROVIDER-START-FAILED";
-
-inline constexpr std::array kSteps = {
-    kNoArch,   kArch0,        kMmEncoder,   kEagle3Rewrite,        kV2TargetWins,
-    kV2Off,    kV2NoArch,     kV2NoRouter,  kV2NoTarget,           kV2OutOfBounds,
-    kV2Target, kBuildEncoder, kSkipWeights, kNoTargetRequireRaise, kNoTargetAutoFallback};
-inline constexpr std::array kErrors = {kUnknownArch,
-                                       kUnknownMmEncoder,
-                                       kNoArchitectures,
-                                       kV2RequireNoRouter,
-                                       kV2RequireNoTarget,
-                                       kV2RequireOutOfBounds,
-                                       kNoTargetRequire,
-                                       kArchitectureNotProvided,
-                                       kUnknownModelArchitecture,
-                                       kGemma4NeedsTransformers,
-                                       kMissingDependency,
-                                       kAttributeError,
-                                       kImportError,
-                                       kNoAttribute,
-                                       kVisionWithoutModel,
-                                       kProviderStart};
 
 }  // namespace kernelpath::engines::trtllm::rule

@@ -1,0 +1,170 @@
+#include "engines/trtllm/memory_resolution.h"
+
+#include "base/checked.h"
+#include "base/units.h"
+#include "engines/trtllm/kv_cache.h"
+#include "engines/trtllm/rules_engine.h"
+#include "memory/weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace kernelpath::engines::trtllm {
+namespace {
+
+KvDeployment kv_deployment(const LayerContext& context) {
+  return {.dtype = context.kv_dtype,
+          .tp = context.arguments.integer("tensor_parallel_size").value_or(1),
+          .pp = context.arguments.integer("pipeline_parallel_size").value_or(1),
+          .pp_rank = 0,
+          .attention_dp = context.arguments.flag("enable_attention_dp")};
+}
+
+void resolve_weights(const LayerContext& context, Memory& memory, std::vector<Step>& steps) {
+  const Arguments& arguments = context.arguments;
+  const std::string dtype = arguments.text("dtype").value_or("auto");
+  const auto ledger = memory::count_weights(
+      context.request.model,
+      {.parallel = {.tp = arguments.integer("tensor_parallel_size").value_or(1),
+                    .pp = arguments.integer("pipeline_parallel_size").value_or(1),
+                    .ep = arguments.integer("moe_expert_parallel_size").value_or(1),
+                    .attention_dp = arguments.flag("enable_attention_dp")},
+       .load_mtp = arguments.text("speculative_config.decoding_type") == "MTP",
+       .dtype = dtype == "auto" ? std::nullopt : std::optional(dtype)});
+  if (!ledger) {
+    append_engine_step({.rule = "TRT-WEIGHTS-UNKNOWN",
+                        .stage = Stage::kMemory,
+                        .severity = Severity::kWarn,
+                        .reason = ledger.error().text()},
+                       steps);
+    return;
+  }
+  memory.weight_bytes = ledger->rank_bytes;
+  memory.weight_source = ledger->exact ? ledger->source : ledger->source + " (estimate)";
+  for (const std::string& reason : ledger->reasons) memory.notes.push_back("weights: " + reason);
+  append_engine_step(
+      {.rule = "TRT-WEIGHTS",
+       .stage = Stage::kMemory,
+       .candidate = format_bytes(ledger->rank_bytes),
+       .reason = fmt::format("{} parameters, from {}", ledger->parameters, memory.weight_source)},
+      steps);
+  const auto& device = context.request.device.memory_bytes;
+  if (device && ledger->rank_bytes > *device) {
+    append_engine_step(
+        {.rule = "TRT-WEIGHTS-OVER-MEMORY",
+         .stage = Stage::kMemory,
+         .verdict = Verdict::kRejected,
+         .severity = Severity::kError,
+         .candidate = context.request.device.id,
+         .reason = fmt::format("{} of weights a rank, {} of memory",
+                               format_bytes(ledger->rank_bytes), format_bytes(*device))},
+        steps);
+  }
+}
+
+// Attention layers of the first stage, by their index in the model.
+std::map<std::int64_t, bool> first_stage(const std::vector<LayerGroup>& groups, std::int64_t pp) {
+  std::vector<std::int64_t> attention;
+  for (const LayerGroup& group : groups) {
+    if (group.kv.dtype.empty()) continue;
+    attention.insert(attention.end(), group.layers.begin(), group.layers.end());
+  }
+  std::sort(attention.begin(), attention.end());
+  const LayerRange range = pipeline_layers(static_cast<std::int64_t>(attention.size()), pp, 0);
+  std::map<std::int64_t, bool> out;
+  for (std::size_t i = 0; i < attention.size(); ++i) {
+    const auto position = static_cast<std::int64_t>(i);
+    out[attention[i]] = position >= range.first && position < range.last;
+  }
+  return out;
+}
+
+void share_among_groups(const LayerContext& context, const KvGeometry& model,
+                        std::vector<LayerGroup>& groups) {
+  const std::map<std::int64_t, bool> local = first_stage(groups, model.pp);
+  for (LayerGroup& group : groups) {
+    if (group.kv.dtype.empty()) continue;
+    const config::Layer& layer =
+        context.request.model.layers[static_cast<std::size_t>(group.layers.front())];
+    KvGeometry geometry = model;
+    geometry.pp = 1;
+    geometry.num_layers = std::count_if(group.layers.begin(), group.layers.end(),
+                                        [&](std::int64_t index) { return local.at(index); });
+    geometry.kv_heads_per_layer.clear();
+    geometry.num_kv_heads = layer.num_key_value_heads;
+    if (!geometry.mla) geometry.head_dim = layer.head_dim;
+    if (geometry.num_layers == 0) continue;
+    const auto bytes = kv_bytes_per_token(geometry);
+    if (bytes && !bytes->error) group.kv_bytes_per_token = bytes->runtime_total_bytes();
+  }
+}
+
+void resolve_pool(const LayerContext& context, Memory& memory, std::vector<Step>& steps) {
+  const auto& device = context.request.device.memory_bytes;
+  if (!device || !memory.weight_bytes || !memory.kv_bytes_per_token) return;
+  const Arguments& arguments = context.arguments;
+  const auto pool = kv_pool(
+      {.total_bytes = *device,
+       .peak_bytes = *memory.weight_bytes,
+       .free_gpu_memory_fraction =
+           arguments.number("kv_cache_config.free_gpu_memory_fraction").value_or(0.9),
+       .max_tokens = arguments.integer("kv_cache_config.max_tokens"),
+       .tokens_per_block = arguments.integer("kv_cache_config.tokens_per_block").value_or(32),
+       .estimate_bytes_per_token = *memory.kv_bytes_per_token_estimate,
+       .runtime_bytes_per_token = *memory.kv_bytes_per_token});
+  if (!pool) {
+    memory.notes.push_back("KV pool: " + pool.error().text());
+    return;
+  }
+  append_steps(*pool, steps);
+  if (pool->error) return;
+  memory.kv_pool_bytes = pool->pool_bytes;
+  memory.kv_pool_tokens =
+      pool->blocks * arguments.integer("kv_cache_config.tokens_per_block").value_or(32);
+  memory.notes.emplace_back(
+      "the pool counts weights only: activations and the CUDA context lower it by what the "
+      "profiling run measures");
+}
+
+void resolve_kv(const LayerContext& context, std::vector<LayerGroup>& groups, Memory& memory,
+                std::vector<Step>& steps) {
+  const auto unknown = [&](const std::string& reason) {
+    append_engine_step({.rule = "TRT-KV-UNKNOWN",
+                        .stage = Stage::kMemory,
+                        .severity = Severity::kWarn,
+                        .reason = reason},
+                       steps);
+  };
+  const bool any_cache = std::any_of(groups.begin(), groups.end(), [](const LayerGroup& group) {
+    return !group.kv.dtype.empty();
+  });
+  if (!any_cache) return;
+  const auto geometry = kv_geometry(context.request.model, kv_deployment(context));
+  if (!geometry) return unknown(geometry.error().text());
+  const auto bytes = kv_bytes_per_token(*geometry);
+  if (!bytes) return unknown(bytes.error().text());
+  append_steps(*bytes, steps);
+  memory.kv_bytes_per_token_estimate = bytes->estimate_bytes;
+  if (bytes->error) return;
+  memory.kv_bytes_per_token = bytes->runtime_total_bytes();
+  share_among_groups(context, *geometry, groups);
+  memory.kv_bytes_per_sequence = checked_mul(*memory.kv_bytes_per_token, context.max_seq_len);
+  resolve_pool(context, memory, steps);
+}
+
+}  // namespace
+
+Memory resolve_memory(const LayerContext& context, std::vector<LayerGroup>& groups,
+                      std::vector<Step>& steps) {
+  Memory memory;
+  resolve_weights(context, memory, steps);
+  resolve_kv(context, groups, memory, steps);
+  // Shape-only construction leaves nothing on the host; without it the whole model is there.
+  memory.construction_host_bytes = 0;
+  return memory;
+}
+
+}  // namespace kernelpath::engines::trtllm

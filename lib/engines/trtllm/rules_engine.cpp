@@ -1,0 +1,81 @@
+#include "engines/trtllm/rules_engine.h"
+
+#include "base/assert.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace kernelpath::engines::trtllm {
+namespace {
+
+constexpr std::string_view kArgs = "tensorrt_llm/llmapi/llm_args.py";
+constexpr std::string_view kArgsVersion = "00043967";
+constexpr std::string_view kResources = "tensorrt_llm/_torch/pyexecutor/resource_manager.py";
+constexpr std::string_view kUnrecorded = "commit not recorded";
+constexpr std::string_view kConfig = "tensorrt_llm/_torch/model_config.py";
+constexpr std::string_view kConfigVersion = "008e0af8";
+constexpr std::string_view kManager = "tensorrt_llm/_torch/attention/backends/fmha/manager.py";
+
+constexpr auto kRules = std::to_array<RuleInfo>({
+    {"TRT-DEVICE", "The PyTorch backend runs on NVIDIA GPUs only.",
+     "Its attention, GEMM and communication ops are CUDA code.",
+     "Choose an NVIDIA device (--list devices).", kConfig, kConfigVersion},
+    {"TRT-ARG-FINAL", "The final value of an argument, and who set it.",
+     "A model class may set what the user left alone; the user's value always wins.", "", kArgs,
+     kArgsVersion},
+    {"TRT-KV-DTYPE-SYNC", "An fp8 or nvfp4 cache dtype replaces the checkpoint's KV algorithm.",
+     "kv_cache_config.dtype is copied into the quantisation config for these names only.", "",
+     kArgs, kArgsVersion},
+    {"TRT-KV-DTYPE-UNSYNCED",
+     "Another explicit cache dtype leaves the checkpoint's KV algorithm as it is, with a warning.",
+     "Only fp8, fp8_ds_mla and nvfp4 are copied into the quantisation config.",
+     "Leave the dtype at auto, or ask for fp8 or nvfp4.", kArgs, kArgsVersion},
+    {"TRT-KV-DTYPE-CHECKPOINT", "auto takes the cache dtype that the checkpoint states.",
+     "The checkpoint's quantisation config holds a KV algorithm.", "", kConfig, kConfigVersion},
+    {"TRT-KV-DTYPE-MODEL", "auto takes the dtype of the model.",
+     "Neither the user nor the checkpoint states a cache dtype.", "", kConfig, kConfigVersion},
+    {"TRT-KV-DTYPE", "The cache dtype is none that the engine knows.",
+     "The field is checked against auto, fp8, fp8_ds_mla, nvfp4 and torch's names.",
+     "Use auto, fp8, nvfp4, bfloat16 or float16.", kArgs, kArgsVersion},
+    {"TRT-LAYER-NO-ATTENTION", "A layer that no attention backend serves.",
+     "State-space and linear-attention layers have modules and caches of their own.", "", kConfig,
+     kConfigVersion},
+    {"TRT-KERNEL-BY-BATCH", "Other batch sizes run another inner kernel.",
+     "Libraries refuse small or mixed batches; the choice is cached per bucket of batch sizes.", "",
+     kManager, "2c9ce61b"},
+    {"TRT-WEIGHTS", "The weights of one rank.",
+     "Counted from the checkpoint's files where they are there, else from the geometry.", "",
+     kResources, kUnrecorded},
+    {"TRT-WEIGHTS-UNKNOWN", "The weights cannot be counted from what the config states.",
+     "A size is missing, and no weight file or index is beside the config.",
+     "Give the model's folder, with its index or its safetensors files.", kResources, kUnrecorded},
+    {"TRT-KV-UNKNOWN", "The KV cache cannot be sized from what the config states.",
+     "A size is missing or has no meaning for a cache.", "Check the fields that the reason names.",
+     kResources, kUnrecorded},
+    {"TRT-WEIGHTS-OVER-MEMORY", "The weights of one rank do not fit the device.",
+     "The weights are allocated before anything else.",
+     "Use more ranks (--tp, --pp), a device with more memory, or a smaller quantisation.",
+     kResources, kUnrecorded},
+});
+
+}  // namespace
+
+std::span<const RuleInfo> engine_rules() { return kRules; }
+
+void append_engine_step(StepDraft draft, std::vector<Step>& steps) {
+  const auto* rule = std::find_if(kRules.begin(), kRules.end(),
+                                  [&](const RuleInfo& row) { return row.id == draft.rule; });
+  KERNELPATH_ASSERT(rule != kRules.end());
+  steps.push_back(Step{.rule = std::string(rule->id),
+                       .candidate = std::move(draft.candidate),
+                       .verdict = draft.verdict,
+                       .severity = draft.severity,
+                       .reason = std::move(draft.reason),
+                       .source = {.project = "TensorRT-LLM",
+                                  .file = std::string(rule->file),
+                                  .version = std::string(rule->version)},
+                       .stage = draft.stage});
+}
+
+}  // namespace kernelpath::engines::trtllm
