@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 3> kDenseClasses = {"VanillaAttention", "
                                                            "FlashInferAttention"};
 
 // Cells of the sparse table that are not a class name.
-constexpr std::string_view kRefused = "";
+constexpr std::string_view kRefused;
 constexpr std::string_view kByImplementation = "<minimax_m3: by implementation>";
 constexpr std::string_view kBySm = "<csa2: by device>";
 

@@ -71,6 +71,7 @@ EngineError env_error(std::string code, std::string message) {
 
 EngineError unknown_library(std::string_view name) {
   std::vector<std::string_view> names;
+  names.reserve(kLibraries.size());
   for (const FmhaLibrary& library : kLibraries) names.push_back(library.name);
   EngineError error = env_error(
       fmt::format("FMHA-ENV-UNKNOWN:{}", name),

@@ -66,7 +66,7 @@ Result<std::int64_t> estimated_width(const KvGeometry& geometry, std::int64_t tp
                       [](double a, std::int64_t b) { return a + static_cast<double>(b); });
   const double mean = sum / static_cast<double>(geometry.kv_heads_per_layer.size());
   const double width = static_cast<double>(geometry.head_dim) * mean;
-  const double divisor = static_cast<double>(tp);
+  const auto divisor = static_cast<double>(tp);
   const double floored = (width - std::fmod(width, divisor)) / divisor;
   constexpr double kLargestExact = 9007199254740992.0;  // 2^53
   if (!(floored <= kLargestExact)) return fail(overflow());
