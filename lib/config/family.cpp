@@ -37,6 +37,16 @@ std::string_view between(std::string_view line, std::string_view before, std::st
   return rest.substr(0, rest.find(after));
 }
 
+// "DeepseekV3ForCausalLM" is named after "deepseek_v3".
+bool named_after(std::string_view model_class, std::string_view model_type) {
+  std::string letters;
+  for (const char c : model_type) {
+    if (c != '_' && c != '-') letters += c;
+  }
+  return to_lower(model_class).starts_with(letters + "for") ||
+         to_lower(model_class) == letters + "model";
+}
+
 // The table is text with one row a line, so that a program which asks for one model parses one row
 // and not all of them.
 class Table {
@@ -65,6 +75,10 @@ class Table {
         classes_.begin(), classes_.end(), std::pair(model_class, std::string_view()),
         [](const auto& a, const auto& b) { return a.first < b.first; });
     for (auto entry = first; entry != last; ++entry) found.push_back(entry->second);
+    // Some families reuse another's class; the one that the class is named after comes first.
+    std::stable_partition(found.begin(), found.end(), [&](std::string_view model_type) {
+      return named_after(model_class, model_type);
+    });
     return found;
   }
 

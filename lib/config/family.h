@@ -72,8 +72,8 @@ class Family {
 // pointer stays valid. Safe to call from several threads.
 const Family* find_family(std::string_view model_type);
 
-// The model_types whose family has a model class of this name ("LlamaForCausalLM" → "llama"), in
-// alphabetical order; usually none or one.
+// The model_types whose family has a model class of this name ("LlamaForCausalLM" → "llama", and
+// those that reuse the class), the one that the class is named after first.
 std::vector<std::string_view> model_types_of_class(std::string_view model_class);
 
 // "transformers 5.24.0": where the defaults come from.
