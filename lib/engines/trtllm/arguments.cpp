@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "engines/trtllm/dispatch.h"
 
 #include <fmt/format.h>
 
@@ -110,8 +111,14 @@ Error unknown_argument(std::string_view name) {
           .near_matches = near_matches(name, names)};
 }
 
-// --backend takes any case; the engine's own argument keeps the case that it is given.
-std::string canonical_backend(const std::string& name) { return to_upper(name); }
+// --backend takes any case of a name that the engine has; its own argument keeps the case that it
+// is given, and so does a name that it does not have.
+std::string canonical_backend(const std::string& name) {
+  for (const std::string_view known : outer_backend_names()) {
+    if (equal_ignoring_case(known, name)) return std::string(known);
+  }
+  return name;
+}
 
 // The engine's spelling of a speculative mode; names that only the engine knows pass as they are.
 std::string decoding_type(std::string_view mode) {

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "engines/trtllm/kv_cache.h"
 #include "engines/trtllm/rules_engine.h"
+#include "memory/state.h"
 #include "memory/weights.h"
 
 #include <fmt/format.h>
@@ -155,6 +156,21 @@ void resolve_kv(const LayerContext& context, std::vector<LayerGroup>& groups, Me
   resolve_pool(context, memory, steps);
 }
 
+// Which dtype the engine keeps the recurrent state in was not read: float32 is assumed.
+void resolve_state(const LayerContext& context, Memory& memory) {
+  const auto state = memory::state_bytes(
+      context.request.model, {.tp = context.arguments.integer("tensor_parallel_size").value_or(1)});
+  if (!state) {
+    memory.notes.push_back("recurrent state: " + state.error().text());
+    return;
+  }
+  if (state->layers == 0) return;
+  memory.state_bytes_per_sequence = state->bytes_per_sequence;
+  memory.notes.push_back(
+      fmt::format("{} layers keep a recurrent state of {} a sequence, counted in float32",
+                  state->layers, format_bytes(state->bytes_per_sequence)));
+}
+
 }  // namespace
 
 Memory resolve_memory(const LayerContext& context, std::vector<LayerGroup>& groups,
@@ -162,6 +178,7 @@ Memory resolve_memory(const LayerContext& context, std::vector<LayerGroup>& grou
   Memory memory;
   resolve_weights(context, memory, steps);
   resolve_kv(context, groups, memory, steps);
+  resolve_state(context, memory);
   // Shape-only construction leaves nothing on the host; without it the whole model is there.
   memory.construction_host_bytes = 0;
   return memory;

@@ -61,7 +61,30 @@ class Walk {
                                    .near_matches = mode.error().near_matches});
     }
     modeling_v2_ = *mode;
+    note_unread_options();
     return true;
+  }
+
+  // Common options that other engines have and this one has not.
+  void note_unread_options() {
+    const Deployment& deployment = request_.deployment;
+    const std::pair<std::string_view, bool> unread[] = {
+        {"--quantization", deployment.quantization.has_value()},
+        {"--dp", deployment.dp != 1},
+        {"--dcp", deployment.dcp != 1},
+        {"--draft-topk", deployment.draft_topk.has_value()}};
+    for (const auto& [option, given] : unread) {
+      if (!given) continue;
+      append_engine_step({.rule = "TRT-ARG-UNREAD",
+                          .stage = Stage::kFinalValue,
+                          .verdict = Verdict::kSkipped,
+                          .severity = Severity::kWarn,
+                          .candidate = std::string(option),
+                          .reason = fmt::format("{} has no effect here: no argument of the engine "
+                                                "stands for it",
+                                                option)},
+                         out_.steps);
+    }
   }
 
   [[nodiscard]] std::int64_t size_of(std::string_view name) const {

@@ -24,6 +24,8 @@ using Change = Engine::WhyNot::Change;
 
 // Sets beyond this many are not listed: the first ones are as small.
 constexpr std::size_t kMostRemedies = 6;
+// Changes in one set: three tell a library's device, cache dtype and batch size.
+constexpr std::size_t kMostChanges = 3;
 
 struct Candidate {
   std::string name;  // "FLASHINFER" or "cute_dsl_mla"
@@ -31,6 +33,7 @@ struct Candidate {
 };
 
 struct Edit {
+  std::string subject;  // what it changes: a set holds one edit of each subject
   Change change;
   std::function<void(Request&)> apply;
 };
@@ -86,7 +89,7 @@ std::vector<Step> refusals_of(const Resolution& resolution, const Candidate& can
     const bool refused = step.verdict == Verdict::kRejected &&
                          (candidate.is_backend ? step.severity != Severity::kInfo
                                                : step.candidate == candidate.name);
-    const bool stopped = step.severity == Severity::kError;
+    const bool stopped = resolution.error && step.severity == Severity::kError;
     if (refused || stopped || step.rule == "TRT-ATTN-FALLBACK") out.push_back(step);
   }
   return out;
@@ -95,7 +98,8 @@ std::vector<Step> refusals_of(const Resolution& resolution, const Candidate& can
 void add_package_edits(const Request& request, std::vector<Edit>& edits) {
   for (const std::string& package : request.environment.lacks) {
     const Package* known = find_package(package);
-    edits.push_back({{fmt::format("install {} (without --lacks {})",
+    edits.push_back({package,
+                     {fmt::format("install {} (without --lacks {})",
                                   known == nullptr ? package : known->pip_name, package),
                       fmt::format("{} is there", package)},
                      [package](Request& out) { std::erase(out.environment.lacks, package); }});
@@ -105,19 +109,21 @@ void add_package_edits(const Request& request, std::vector<Edit>& edits) {
 void add_setting_edits(const Request& request, std::vector<Edit>& edits) {
   for (const auto& [field, value] : request.deployment.settings) {
     if (field == "attn_backend") continue;
-    edits.push_back({{fmt::format("without --set trtllm.{}={}", field, value),
+    edits.push_back({field,
+                     {fmt::format("without --set trtllm.{}={}", field, value),
                       fmt::format("{} at its default", field)},
                      [field = field](Request& out) { remove_setting(out, field); }});
   }
   if (request.deployment.speculative) {
-    edits.push_back({{"without --speculative", "no draft tokens"}, [](Request& out) {
+    edits.push_back({"speculative", {"without --speculative", "no draft tokens"}, [](Request& out) {
                        out.deployment.speculative.reset();
                        out.deployment.draft_tokens.reset();
                      }});
   }
   for (const auto& [name, value] : request.environment.variables) {
     edits.push_back(
-        {{fmt::format("without --env {}={}", name, value), fmt::format("{} unset", name)},
+        {name,
+         {fmt::format("without --env {}={}", name, value), fmt::format("{} unset", name)},
          [name = name](Request& out) {
            std::erase_if(out.environment.variables,
                          [&](const auto& pair) { return pair.first == name; });
@@ -129,22 +135,33 @@ void add_value_edits(const Request& request, std::vector<Edit>& edits) {
   for (const std::string_view kv : {"auto", "fp8", "nvfp4"}) {
     if (request.deployment.kv_dtype.value_or("auto") == kv) continue;
     edits.push_back(
-        {{fmt::format("--kv {}", kv), fmt::format("KV cache in {}", kv)}, [kv](Request& out) {
+        {"kv", {fmt::format("--kv {}", kv), fmt::format("KV cache in {}", kv)}, [kv](Request& out) {
            remove_setting(out, "kv_cache_config.dtype");
            out.deployment.kv_dtype = std::string(kv);
          }});
   }
   for (const std::int64_t page : {32, 64, 128, 16}) {
     if (request.deployment.page_size.value_or(32) == page) continue;
-    edits.push_back({{fmt::format("--page-size {}", page), fmt::format("{} tokens a block", page)},
+    edits.push_back({"page size",
+                     {fmt::format("--page-size {}", page), fmt::format("{} tokens a block", page)},
                      [page](Request& out) {
                        remove_setting(out, "kv_cache_config.tokens_per_block");
                        out.deployment.page_size = page;
                      }});
   }
+  for (const std::int64_t tp : {1, 2, 4, 8}) {
+    if (request.deployment.tp == tp) continue;
+    edits.push_back({"tp",
+                     {fmt::format("--tp {}", tp), fmt::format("heads over {} ranks", tp)},
+                     [tp](Request& out) {
+                       remove_setting(out, "tensor_parallel_size");
+                       out.deployment.tp = tp;
+                     }});
+  }
   for (const std::int64_t batch : {1, 8, 16, 64}) {
     if (request.deployment.batch_size == batch) continue;
-    edits.push_back({{fmt::format("--batch-size {}", batch), fmt::format("{} requests", batch)},
+    edits.push_back({"batch size",
+                     {fmt::format("--batch-size {}", batch), fmt::format("{} requests", batch)},
                      [batch](Request& out) { out.deployment.batch_size = batch; }});
   }
 }
@@ -161,18 +178,44 @@ std::vector<Edit> device_edits(const Request& request) {
     }
     seen.push_back(*device.capability);
     edits.push_back(
-        {{fmt::format("--device {}", device.id), hardware::capability_text(*device.capability)},
+        {"device",
+         {fmt::format("--device {}", device.id), hardware::capability_text(*device.capability)},
          [device](Request& out) { out.device = device; }});
   }
   return edits;
 }
 
-bool admits(const Request& request, const Candidate& candidate, const Profile& profile,
-            const std::vector<const Edit*>& edits) {
-  Request changed = request;
-  for (const Edit* edit : edits) edit->apply(changed);
-  return is_admitted(resolve(changed, profile), candidate);
-}
+// Walks the sets of edits of one size, in the order of the list.
+struct Search {
+  const Request& request;
+  const Candidate& candidate;
+  const Profile& profile;
+  const std::vector<Edit>& edits;
+  std::vector<const Edit*> chosen = {};
+  std::vector<std::vector<Change>> found = {};
+
+  void add_sets(std::size_t size, std::size_t from) {
+    if (size == 0) return add_if_admitted();
+    for (std::size_t i = from; i < edits.size() && found.size() < kMostRemedies; ++i) {
+      const bool same_subject = std::any_of(chosen.begin(), chosen.end(), [&](const Edit* other) {
+        return other->subject == edits[i].subject;
+      });
+      if (same_subject) continue;
+      chosen.push_back(&edits[i]);
+      add_sets(size - 1, i + 1);
+      chosen.pop_back();
+    }
+  }
+
+  void add_if_admitted() {
+    Request changed = request;
+    for (const Edit* edit : chosen) edit->apply(changed);
+    if (!is_admitted(resolve(changed, profile), candidate)) return;
+    std::vector<Change> changes;
+    for (const Edit* edit : chosen) changes.push_back(edit->change);
+    found.push_back(std::move(changes));
+  }
+};
 
 std::vector<std::vector<Change>> find_remedies(const Request& request, const Candidate& candidate,
                                                const Profile& profile) {
@@ -183,20 +226,11 @@ std::vector<std::vector<Change>> find_remedies(const Request& request, const Can
   const std::vector<Edit> devices = device_edits(request);
   edits.insert(edits.end(), devices.begin(), devices.end());
 
-  std::vector<std::vector<Change>> out;
-  for (const Edit& edit : edits) {
-    if (out.size() < kMostRemedies && admits(request, candidate, profile, {&edit})) {
-      out.push_back({edit.change});
-    }
+  Search search = {.request = request, .candidate = candidate, .profile = profile, .edits = edits};
+  for (std::size_t size = 1; size <= kMostChanges && search.found.empty(); ++size) {
+    search.add_sets(size, 0);
   }
-  for (std::size_t i = 0; i < edits.size() && out.empty(); ++i) {
-    for (std::size_t j = i + 1; j < edits.size() && out.size() < kMostRemedies; ++j) {
-      if (admits(request, candidate, profile, {&edits[i], &edits[j]})) {
-        out.push_back({edits[i].change, edits[j].change});
-      }
-    }
-  }
-  return out;
+  return std::move(search.found);
 }
 
 }  // namespace
