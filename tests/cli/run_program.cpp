@@ -1,19 +1,18 @@
 #include "run_program.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <fstream>
 #include <iterator>
+#include <poll.h>
 #include <stdexcept>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace kernelpath::testing {
 namespace {
@@ -93,7 +92,7 @@ class Exchange {
  public:
   Exchange(const Call& call, pid_t child, Pipe& in, Pipe& out, Pipe& err)
       : call_(call), child_(child), in_(in), out_(out), err_(err) {
-    if (call.input.empty()) in_.close_end(1);
+    if (call.input.empty() && !call.keep_input_open) in_.close_end(1);
     fcntl(in_.writing(), F_SETFL, O_NONBLOCK);
   }
 
@@ -103,10 +102,10 @@ class Exchange {
     while (out_.reading() >= 0 || err_.reading() >= 0) {
       std::array<pollfd, 3> files{{{out_.reading(), POLLIN, 0},
                                    {err_.reading(), POLLIN, 0},
-                                   {in_.writing(), POLLOUT, 0}}};
+                                   {fed_ ? -1 : in_.writing(), POLLOUT, 0}}};
       if (poll(files.data(), files.size(), 100) < 0 && errno != EINTR) return false;
       if (Clock::now() > end) return false;
-      if (files[2].revents != 0 && !feed(in_.writing(), call_.input, written_)) in_.close_end(1);
+      if (files[2].revents != 0) feed_input();
       if (files[0].revents != 0 && !drain(out_.reading(), outcome.out)) out_.close_end(0);
       if (files[1].revents != 0 && !drain(err_.reading(), outcome.err)) err_.close_end(0);
       react(outcome);
@@ -115,6 +114,12 @@ class Exchange {
   }
 
  private:
+  void feed_input() {
+    if (feed(in_.writing(), call_.input, written_)) return;
+    fed_ = true;
+    if (!call_.keep_input_open) in_.close_end(1);
+  }
+
   void react(const Outcome& outcome) {
     const bool enough = call_.close_output_after >= 0 &&
                         outcome.out.size() >= static_cast<std::size_t>(call_.close_output_after);
@@ -131,6 +136,7 @@ class Exchange {
   Pipe& out_;
   Pipe& err_;
   std::size_t written_ = 0;
+  bool fed_ = false;
   bool signalled_ = false;
 };
 

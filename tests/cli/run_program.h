@@ -13,10 +13,11 @@ struct Call {
   std::vector<std::string> arguments = {};
   std::string input = {};        // its standard input
   std::string input_file = {};   // or a file
+  bool keep_input_open = false;  // no end of input behind `input`
   std::vector<std::pair<std::string, std::string>> environment = {};
-  std::string folder = {};       // working directory; empty: the test's
-  int close_output_after = -1;   // close its standard output after so many bytes; -1: read all
-  int signal_after_output = 0;   // send this signal once it has written something
+  std::string folder = {};      // working directory; empty: the test's
+  int close_output_after = -1;  // close its standard output after so many bytes; -1: read all
+  int signal_after_output = 0;  // send this signal once it has written something
   int timeout_s = 20;
 };
 
