@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <string_view>
 
 // Ids of the registry's decisions, as they stand in Event::rule. They are part of the output
@@ -39,13 +38,5 @@ inline constexpr std::string_view kReplaySkip = "REPLAY-SKIP";
 inline constexpr std::string_view kAttributeCached = "P0-CACHED";
 inline constexpr std::string_view kAttributeCache = "P2-CACHE-GLOBAL";
 inline constexpr std::string_view kSubmodule = "P4-SUBMODULE";
-
-// All of the above, in this order.
-inline constexpr std::array kAll = {
-    kRegistryHit,     kRegistryHitVision, kExternalDeclared, kIndexHit,     kIndexMiss,
-    kSpecHit,         kSpecIndexMiss,     kImport,           kImportCached, kImportMissingWarn,
-    kRegSet,          kRegKeep,           kRegOverwrite,     kSpecSet,      kSpecKeep,
-    kDeclare,         kDeclareNoop,       kRebuildClear,     kReplay,       kReplaySkip,
-    kAttributeCached, kAttributeCache,    kSubmodule};
 
 }  // namespace kernelpath::registry::rule

@@ -1,6 +1,9 @@
 // Every recorded answer about TensorRT-LLM's model classes, through answer_resolve().
 #include "engines/trtllm/answer_resolve.h"
+#include "engines/trtllm/class_question.h"
+#include "engines/trtllm/rules_resolve.h"
 #include "equality.h"
+#include "json/document.h"
 #include "json/writer.h"
 
 #include <gtest/gtest.h>
@@ -52,6 +55,62 @@ TEST(TrtllmResolve, ChangedRecord_IsNoticed) {
           << recorded.id << " with another " << member.key;
     }
   }
+}
+
+// Adds the rules of an answer: those of its steps and the code of its error.
+void collect(const json::Value& answer, std::set<std::string>& ids) {
+  for (const json::Value& step : answer.find("steps")->items()) {
+    ids.insert("TRT-" + step.find("rule")->as_string());
+  }
+  if (!answer.find("error")->is_object()) return;
+  const std::string& code = answer.find("error")->find("code")->as_string();
+  ids.insert("TRT-" + code.substr(0, code.find(':')));
+}
+
+// What no recorded case shows.
+constexpr const char* kUnrecorded[] = {
+    R"({"op": "from_config", "config": {"architectures": ["Qwen3VLForConditionalGeneration"]},
+        "options": {"mm_encoder_only": true}})",
+    R"({"op": "from_config", "config": {"architectures": ["LlamaForCausalLM"]},
+        "options": {"modeling_v2": "require", "sm": [10, 3]}})",
+    R"({"op": "from_config", "config": {"architectures": ["GptOssForCausalLM"],
+        "num_hidden_layers": 36, "hidden_size": 2880, "num_local_experts": 128},
+        "options": {"modeling_v2": "require", "sm": [10, 3], "raises_no_target": true}})",
+    R"({"op": "getattr", "name": "modeling_llama", "broken_modules":
+        {"tensorrt_llm._torch.models.modeling_llama": {"attribute_error": "x"}}})",
+};
+
+TEST(TrtllmResolve, RulesOfTheTable_AreExactlyThoseThatAnswersCarry) {
+  std::set<std::string> emitted;
+  for (const golden::Case& recorded : golden::read_cases(kFile)) {
+    collect(*answer_resolve(recorded.in()), emitted);
+  }
+  for (const char* question : kUnrecorded) {
+    const auto answer = answer_resolve(json::parse(question, "question")->root);
+    ASSERT_TRUE(answer) << answer.error().text();
+    collect(*answer, emitted);
+  }
+  // Only a provider that is a function or a shared object can fail like this.
+  for (const auto kind :
+       {registry::FailureKind::kRegistration, registry::FailureKind::kStartFailed}) {
+    emitted.insert("TRT-" + class_error({.kind = kind}).code);
+  }
+  std::set<std::string> table;
+  for (const RuleInfo& rule : resolve_rules()) table.emplace(rule.id);
+  EXPECT_EQ(emitted, table);
+  EXPECT_EQ(table.size(), resolve_rules().size()) << "an id stands twice";
+}
+
+TEST(TrtllmResolve, EveryRule_IsExplainedWithItsSource) {
+  for (const RuleInfo& rule : resolve_rules()) {
+    EXPECT_EQ(find_resolve_rule(rule.id), &rule);
+    EXPECT_EQ(find_resolve_rule(rule.id.substr(4)), &rule);
+    EXPECT_TRUE(rule.summary.ends_with('.')) << rule.id;
+    EXPECT_TRUE(rule.why.ends_with('.')) << rule.id;
+    EXPECT_TRUE(rule.file.starts_with("tensorrt_llm/")) << rule.id;
+    EXPECT_FALSE(rule.version.empty()) << rule.id;
+  }
+  EXPECT_EQ(find_resolve_rule("NO-SUCH-RULE"), nullptr);
 }
 
 }  // namespace

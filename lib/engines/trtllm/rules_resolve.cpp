@@ -382,7 +382,7 @@ std::span<const RuleInfo> resolve_rules() { return kInfos; }
 
 const RuleInfo* find_resolve_rule(std::string_view id) {
   const Row* row = find_row(id);
-  return row == nullptr ? nullptr : &row->info;
+  return row == nullptr ? nullptr : &kInfos[static_cast<std::size_t>(row - kRows.data())];
 }
 
 Step resolve_step(const registry::Event& event) {
