@@ -52,8 +52,8 @@ void append_qk_norm(const Geometry& geometry, const config::Layer& layer, Module
     case QkNorm::kNone:
       return;
     case QkNorm::kPerHead:
-      module.vector("q_norm", layer.head_dim);
-      module.vector("k_norm", layer.head_dim);
+      module.vector("q_norm", layer.head_dim, 0, geometry.family.norm == NormKind::kLayer);
+      module.vector("k_norm", layer.head_dim, 0, geometry.family.norm == NormKind::kLayer);
       return;
     case QkNorm::kFullWidth:
     case QkNorm::kEveryHead:

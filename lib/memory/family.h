@@ -57,9 +57,13 @@ struct Family {
   bool correction_bias = false;  // a score correction per expert beside the router
   bool shared_expert_gate = false;
   bool expert_bias = false;
+  bool layer_scalar = false;  // one factor a layer
+  int halves = 1;             // of a layer: pairs of attention and dense MLP (LongCat: 2)
+  bool dense_beside_experts = false;
   bool one_mixer = false;     // a layer is either a mixer or an MLP, with one norm
   bool fused_latent = false;  // routed experts work in a latent space (moe_latent_size)
   StateKind state = StateKind::kUnknown;
+  int activation_parameters = 0;    // of an MLP's activation function
   std::string_view positions = {};  // field with the size of a learned table of positions
   int extra_positions = 0;
   bool embedding_norm = false;

@@ -13,9 +13,11 @@ enum class Layout : std::uint8_t {
   kBlockScale8,  // fp8 elements, one float32 scale a block (DeepSeek-V3)
   kMx8,          // fp8 elements, one e8m0 scale for 32
   kMx4,          // fp4 elements, one e8m0 scale for 32 (OCP microscaling)
-  kNv4,          // fp4 elements, one fp8 scale for 16 and a float32 scale a tensor (NVFP4)
-  kGroup4,       // 4-bit integers, one 16-bit scale a group, zero points where the method has them
-  kGroup8,       // the same with 8 bits
+  kNv4,        // fp4 elements, one fp8 scale for 16, float32 scales of the tensor and of its input
+               // (NVFP4)
+  kNv4Weight,  // the same without a scale of the input
+  kGroup4,     // 4-bit integers, one 16-bit scale a group, zero points where the method has them
+  kGroup8,     // the same with 8 bits
 };
 
 constexpr std::array<std::pair<std::string_view, Layout>, 27> kAlgorithms = {{
@@ -38,7 +40,7 @@ constexpr std::array<std::pair<std::string_view, Layout>, 27> kAlgorithms = {{
     {"NVFP4", Layout::kNv4},
     {"NVFP4_ARC", Layout::kNv4},
     {"NVFP4_AWQ", Layout::kNv4},
-    {"W4A16_NVFP4", Layout::kNv4},
+    {"W4A16_NVFP4", Layout::kNv4Weight},
     {"W4A8_NVFP4_FP8", Layout::kNv4},
     {"W4A16", Layout::kGroup4},
     {"W4A16_AWQ", Layout::kGroup4},
@@ -70,8 +72,11 @@ Format format_for(Layout layout, const config::Quantization& quantization) {
       const bool dynamic = quantization.activation_scheme.value_or("") == "dynamic";
       return {.bits = 8, .tensor_bytes = dynamic ? 4 : 8};
     }
-    case Layout::kRowScale8:
-      return {.bits = 8, .row_bytes = 4};
+    case Layout::kRowScale8: {
+      // compressed-tensors keeps these scales at the model's dtype, the others in float32.
+      const bool narrow = quantization.method.value_or("") == "compressed-tensors";
+      return {.bits = 8, .row_bytes = narrow ? 2 : 4};
+    }
     case Layout::kBlockScale8:
       return {.bits = 8,
               .block_rows = block_size(quantization, 0),
@@ -83,6 +88,8 @@ Format format_for(Layout layout, const config::Quantization& quantization) {
       return {.bits = 4, .group_columns = 32, .group_scale_bytes = 1};
     case Layout::kNv4:
       return {.bits = 4, .group_columns = 16, .group_scale_bytes = 1, .tensor_bytes = 8};
+    case Layout::kNv4Weight:
+      return {.bits = 4, .group_columns = 16, .group_scale_bytes = 1, .tensor_bytes = 4};
     case Layout::kGroup4:
       return grouped(4, quantization);
     case Layout::kGroup8:

@@ -34,6 +34,15 @@ Tensor norm(const Geometry& geometry, Size width, std::int64_t count) {
                 .count = geometry.family.norm == NormKind::kNone ? 0 : count};
 }
 
+// "MistralModel": an encoder of texts without an output projection.
+bool is_base_model(const config::ModelConfig& model) {
+  constexpr std::string_view kModel = "Model";
+  if (model.architectures.empty()) return false;
+  const std::string_view name = model.architectures.front();
+  return name.size() >= kModel.size() && name.substr(name.size() - kModel.size()) == kModel &&
+         name.find("LMHead") == std::string_view::npos;
+}
+
 // The norms of a layer; two families have one less where attention and MLP run in parallel.
 std::int64_t layer_norms(const Geometry& geometry, const config::Layer& layer) {
   const Family& family = geometry.family;
@@ -98,10 +107,13 @@ std::vector<Tensor> layer_tensors(const Geometry& geometry, const LayerShape& sh
   const bool attends =
       kind != LayerKind::kLinear && kind != LayerKind::kMamba && kind != LayerKind::kNone;
   if (shape.layer.has_state) append_state(geometry, shape.layer, out);
-  if (attends) append_attention(geometry, shape, out);
+  for (int half = 0; attends && half < geometry.family.halves; ++half) {
+    append_attention(geometry, shape, out);
+  }
   const bool mixer_only = geometry.family.one_mixer && kind != LayerKind::kNone;
   if (!mixer_only) append_mlp(geometry, shape, out);
   out.push_back(norm(geometry, geometry.hidden, layer_norms(geometry, shape.layer)));
+  if (geometry.family.layer_scalar) out.push_back(norm(geometry, 1, 1));
   return out;
 }
 
@@ -131,11 +143,24 @@ std::vector<Tensor> input_tensors(const Geometry& geometry) {
   return out;
 }
 
+bool has_classifier(const config::ModelConfig& model) {
+  constexpr std::string_view kClassifier = "ForSequenceClassification";
+  return !model.architectures.empty() &&
+         model.architectures.front().find(kClassifier) != std::string::npos;
+}
+
 std::vector<Tensor> output_tensors(const Geometry& geometry) {
   std::vector<Tensor> out = {norm(geometry, geometry.hidden, 1)};
   const config::ModelConfig& model = geometry.model;
+  if (geometry.family.model_type == "deepseek_v4") {
+    const Size streams = geometry.integer_or("hc_mult", 1);
+    out.push_back({.part = Part::kNorm,
+                   .name = "hc_head",
+                   .rows = streams * streams * geometry.hidden + streams + Size(1),
+                   .storage = Storage::kPlain});
+  }
   const bool tied = model.tie_word_embeddings.value_or(false);
-  if (tied) return out;
+  if (tied || has_classifier(model) || is_base_model(model)) return out;
   out.push_back({.part = Part::kLmHead,
                  .name = "lm_head",
                  .rows = model.draft.draft_vocab_size.value_or(geometry.vocab),

@@ -64,6 +64,9 @@ struct LayerShape {
 bool operator==(const LayerShape& a, const LayerShape& b);
 LayerShape layer_shape(const Geometry& geometry, std::size_t index);
 
+// True where a classifier stands in place of the output projection.
+bool has_classifier(const config::ModelConfig& model);
+
 // The tensors of one layer; of what comes before, and after, all layers.
 std::vector<Tensor> layer_tensors(const Geometry& geometry, const LayerShape& shape);
 std::vector<Tensor> input_tensors(const Geometry& geometry);

@@ -1,5 +1,7 @@
 #include "memory/geometry.h"
 
+#include <algorithm>
+
 namespace kernelpath::memory {
 namespace {
 
@@ -54,6 +56,32 @@ void append_plain(const Family& family, std::string_view name, Size rows, Size c
                  .bias = bias});
 }
 
+// The inner width of a layer's dense MLP.
+std::int64_t dense_width(const Geometry& geometry, const config::Layer& layer) {
+  const std::int64_t width =
+      layer.intermediate_size.value_or(geometry.model.intermediate_size.value_or(0));
+  // GPT-2 and its kin state none: four times the model's.
+  if (width <= 0 && !geometry.family.gated_mlp) {
+    return (Size(geometry.integer_or("expansion_ratio", 4)) * geometry.hidden).value();
+  }
+  // Source: transformers 5.24.0, models/lfm2/modeling_lfm2.py (Lfm2MLP)
+  if (geometry.family.model_type == "lfm2" && geometry.integer_or("block_auto_adjust_ff_dim", 1)) {
+    const std::int64_t multiple =
+        std::max<std::int64_t>(geometry.integer_or("block_multiple_of", 256), 1);
+    return (ceil_div(Size(width - width / 3), multiple) * multiple).value();
+  }
+  return width;
+}
+
+void append_activation(const Family& family, std::vector<Tensor>& out) {
+  if (family.activation_parameters == 0) return;
+  out.push_back({.part = Part::kMlp,
+                 .module = family.mlp_module,
+                 .name = "act_fn",
+                 .rows = family.activation_parameters,
+                 .storage = Storage::kPlain});
+}
+
 // The width of all shared experts of a layer together; 0 without any.
 std::int64_t shared_width(const Geometry& geometry, const config::Moe& moe) {
   // Llama 4 always has one, as wide as a routed expert.
@@ -70,9 +98,11 @@ void append_experts(const Geometry& geometry, const LayerShape& shape, const con
   const std::int64_t experts = moe.num_experts.value_or(0);
   const Size latent = family.fused_latent ? geometry.integer_or("moe_latent_size", 0) : 0;
   const bool in_latent_space = latent.value() > 0;
-  append_plain(family, "gate", experts, geometry.hidden, geometry.flag(family.router_bias), out);
+  // LongCat's router also knows experts that pass their input on and have no weights.
+  const Size targets = Size(experts) + Size(geometry.integer_or("zero_expert_num", 0));
+  append_plain(family, "gate", targets, geometry.hidden, geometry.flag(family.router_bias), out);
   if (family.correction_bias && !shape.hashed_router) {
-    append_plain(family, "gate.e_score_correction_bias", experts, 1, false, out);
+    append_plain(family, "gate.e_score_correction_bias", targets, 1, false, out);
     out.back().storage = Storage::kFloat32;
   }
   if (in_latent_space) {
@@ -99,12 +129,14 @@ void append_mlp(const Geometry& geometry, const LayerShape& shape, std::vector<T
   const Family& family = geometry.family;
   const config::Layer& layer = shape.layer;
   const bool routed = layer.moe && geometry.model.moe.has_value();
-  const bool dense = !routed || family.model_type == "gemma4_text";
-  if (dense) {
-    const std::int64_t width =
-        layer.intermediate_size.value_or(geometry.model.intermediate_size.value_or(0));
+  const int dense = routed && !family.dense_beside_experts ? 0 : family.halves;
+  for (int half = 0; half < dense; ++half) {
     append(family,
-           {.input = geometry.hidden, .width = width, .bias = geometry.flag(family.mlp_bias)}, out);
+           {.input = geometry.hidden,
+            .width = dense_width(geometry, layer),
+            .bias = geometry.flag(family.mlp_bias)},
+           out);
+    append_activation(family, out);
   }
   if (!routed) return;
   const config::Moe& moe = *geometry.model.moe;

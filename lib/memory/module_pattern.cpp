@@ -149,8 +149,12 @@ std::optional<ModulePattern> ModulePattern::compile(std::string_view text) {
     return pattern;
   }
   pattern.covers_below_ = true;
-  if (text.find_first_of("*?") == std::string_view::npos) {
+  const std::size_t wildcard = text.find_first_of("*?");
+  if (wildcard == std::string_view::npos) {
     pattern.words_ = text;
+  } else if (wildcard + 1 == text.size() && text.back() == '*') {
+    pattern.prefix_ = text.substr(0, wildcard);
+    pattern.is_prefix_ = true;
   } else {
     pattern.add_wildcards(text);
   }
@@ -190,6 +194,7 @@ bool ModulePattern::matches_exactly(std::string_view path) const {
 
 bool ModulePattern::matches(std::string_view path) const {
   if (!words_.empty()) return has_words(path, words_);
+  if (is_prefix_) return path.substr(0, prefix_.size()) == prefix_;
   while (!path.empty()) {
     if (matches_exactly(path)) return true;
     const std::size_t dot = path.rfind('.');

@@ -45,6 +45,8 @@ class ModulePattern {
   void add_wildcards(std::string_view text);
   [[nodiscard]] bool matches_exactly(std::string_view path) const;
 
+  std::string prefix_;  // of "self_attn*", by far the commonest wildcard
+  bool is_prefix_ = false;
   std::string words_;  // a path or a part of one; empty for the other kinds
   std::vector<Alternative> alternatives_;
   bool covers_below_ = false;  // what is below a module that matches is meant as well

@@ -34,18 +34,17 @@ std::optional<LayerPath> split_layer(std::string_view path) {
   return LayerPath{.digits = rest.substr(0, count), .rest = rest.substr(count)};
 }
 
+}  // namespace
+
 std::string tensor_path(const Tensor& tensor) {
   std::string path(tensor.module);
   if (!path.empty()) path += '.';
   return path += tensor.name;
 }
 
-}  // namespace
-
 Precision::Precision(const config::Quantization& quantization, std::size_t num_layers,
                      std::vector<std::string>& reasons) {
-  any_ = quantization.any();
-  if (!any_) return;
+  if (!quantization.any()) return;
   const std::string algo = quantization.algo.value_or("");
   const bool mixed = algo == "MIXED_PRECISION";
   if (!mixed) {
@@ -131,23 +130,22 @@ const Format* Precision::find_module(std::string path) const {
   }
 }
 
-const Format* Precision::base(const Tensor& tensor) const {
+const Format* Precision::base(const Tensor& tensor, const std::string& path) const {
   if (tensor.storage != Storage::kLinear) return nullptr;
   const bool routed = tensor.part == Part::kExperts;
   const Format* format = routed && expert_format_ ? &*expert_format_
                          : format_                ? &*format_
                                                   : nullptr;
   if (format == nullptr || general_.empty()) return format;
-  const std::string path = "model.layers.0." + tensor_path(tensor);
+  const std::string full_path = "model.layers.0." + path;
   const bool excluded = std::any_of(general_.begin(), general_.end(),
-                                    [&](const ModulePattern& p) { return p.matches(path); });
+                                    [&](const ModulePattern& p) { return p.matches(full_path); });
   return excluded ? nullptr : format;
 }
 
-const Format* Precision::in_layer(const Tensor& tensor, std::size_t layer,
+const Format* Precision::in_layer(const Tensor& tensor, const std::string& path, std::size_t layer,
                                   const Format* base) const {
   if (tensor.storage != Storage::kLinear) return nullptr;
-  const std::string path = tensor_path(tensor);
   if (!by_module_.empty()) {
     const std::string number = std::to_string(layer) + ".";
     if (const Format* own = find_module(number + path)) return own;

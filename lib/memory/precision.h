@@ -14,24 +14,26 @@
 
 namespace kernelpath::memory {
 
+// "self_attn.q_proj": a tensor's place below its layer.
+std::string tensor_path(const Tensor& tensor);
+
 // Which format each weight of a checkpoint is stored in: the model's algorithm, per-module
 // algorithms, and lists of modules that stay as they are.
 class Precision {
  public:
-  // Says in `reasons` what could not be understood.
+  // `num_layers` includes the MTP layer that a list may name. Says in `reasons` what could not be
+  // understood. Keeps references to `quantization`.
   Precision(const config::Quantization& quantization, std::size_t num_layers,
             std::vector<std::string>& reasons);
 
-  [[nodiscard]] bool any() const { return any_; }
-
   // The format of a tensor in all layers of its shape, before layers' own exceptions; null pointer:
-  // not quantised.
-  [[nodiscard]] const Format* base(const Tensor& tensor) const;
+  // not quantised. `path` is tensor_path(tensor).
+  [[nodiscard]] const Format* base(const Tensor& tensor, const std::string& path) const;
   // True if layers may differ from base().
   [[nodiscard]] bool has_layer_rules() const { return !by_layer_.empty() || !by_module_.empty(); }
   // The format in one layer, given base().
-  [[nodiscard]] const Format* in_layer(const Tensor& tensor, std::size_t layer,
-                                       const Format* base) const;
+  [[nodiscard]] const Format* in_layer(const Tensor& tensor, const std::string& path,
+                                       std::size_t layer, const Format* base) const;
   // The format of a tensor outside of layers.
   [[nodiscard]] const Format* outside(const Tensor& tensor) const;
 
@@ -41,7 +43,6 @@ class Precision {
   void add_modules(const config::Quantization& quantization, std::vector<std::string>& reasons);
   const Format* find_module(std::string path) const;
 
-  bool any_ = false;
   std::optional<Format> format_;
   std::optional<Format> expert_format_;
   std::vector<ModulePattern> general_;

@@ -39,13 +39,13 @@ class Counter {
   Counter(const config::ModelConfig& model, const WeightOptions& options)
       : model_(model),
         options_(options),
-        family_(find_family(model.model_type.value_or(""))),
+        family_(find_family(model.text_model_type)),
         geometry_{.model = model,
                   .family = family_ != nullptr ? *family_ : kUnknownFamily,
                   .hidden = model.hidden_size.value_or(0),
                   .vocab = model.vocab_size.value_or(0),
                   .attention_input = model.hidden_size.value_or(0)},
-        precision_(model.quantization, model.layers.size(), ledger_.reasons) {
+        precision_(model.quantization, model.layers.size() + 1, ledger_.reasons) {
     if (is_eagle3(model)) {
       // A width that does not fit is met again, and reported, where it is multiplied.
       geometry_.attention_input = (Size(2) * geometry_.hidden).value();
@@ -157,6 +157,7 @@ void Counter::add_layers() {
   struct Shape {
     LayerShape shape;
     std::vector<Tensor> tensors;
+    std::vector<std::string> paths = {};
     std::vector<const Format*> formats = {};
     std::vector<Cost> costs = {};
   };
@@ -174,16 +175,18 @@ void Counter::add_layers() {
     if (known == shapes.end()) {
       Shape fresh{.shape = shape, .tensors = layer_tensors(geometry_, shape)};
       for (const Tensor& tensor : fresh.tensors) {
-        fresh.formats.push_back(precision_.base(tensor));
+        fresh.paths.push_back(tensor_path(tensor));
+        fresh.formats.push_back(precision_.base(tensor, fresh.paths.back()));
         fresh.costs.push_back(cost(tensor, fresh.formats.back()));
       }
       known = shapes.insert(shapes.end(), std::move(fresh));
     }
     for (std::size_t i = 0; i < known->tensors.size(); ++i) {
       const Tensor& tensor = known->tensors[i];
-      const Format* format = precision_.has_layer_rules()
-                                 ? precision_.in_layer(tensor, index, known->formats[i])
-                                 : known->formats[i];
+      const Format* format =
+          precision_.has_layer_rules()
+              ? precision_.in_layer(tensor, known->paths[i], index, known->formats[i])
+              : known->formats[i];
       add(tensor.part, stage, format == known->formats[i] ? known->costs[i] : cost(tensor, format));
     }
   }
@@ -205,8 +208,9 @@ void Counter::add_mtp() {
   for (const Tensor& tensor : mtp_tensors(geometry_)) tensors.push_back(tensor);
   Cost one;
   for (const Tensor& tensor : tensors) {
-    const Format* base = precision_.base(tensor);
-    one += cost(tensor, precision_.in_layer(tensor, model_.layers.size(), base));
+    const std::string path = tensor_path(tensor);
+    const Format* base = precision_.base(tensor, path);
+    one += cost(tensor, precision_.in_layer(tensor, path, model_.layers.size(), base));
   }
   const Size n = count;
   const Cost all{
@@ -220,9 +224,9 @@ void Counter::explain() {
     ledger_.exact = false;
     ledger_.reasons.push_back(std::move(reason));
   };
-  const std::string type = model_.model_type.value_or("");
   if (family_ == nullptr) {
-    estimate("the weight layout of model_type '" + escape_for_terminal(shorten(type, 64)) +
+    estimate("the weight layout of model_type '" +
+             escape_for_terminal(shorten(model_.text_model_type, 64)) +
              "' is not known: counted like Llama's");
   } else if (!family_->caveat.empty()) {
     estimate(std::string(family_->caveat));
@@ -232,6 +236,7 @@ void Counter::explain() {
       std::any_of(model_.layers.begin(), model_.layers.end(),
                   [](const config::Layer& layer) { return layer.has_state; });
   if (unknown_state) estimate("the weights of its linear or state-space layers are not counted");
+  if (has_classifier(model_)) estimate("the classifier in place of lm_head is not counted");
   if (model_.is_encoder_decoder.value_or(false)) {
     estimate("encoder and cross attention are not counted");
   }

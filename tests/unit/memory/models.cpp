@@ -9,6 +9,7 @@ config::IntField stated(std::int64_t value, const std::string& where) {
 config::ModelConfig plain_model(const Plain& numbers) {
   config::ModelConfig model;
   model.model_type = {numbers.model_type, {}};
+  model.text_model_type = numbers.model_type;
   model.dtype = {"bfloat16", {}};
   model.num_hidden_layers = stated(numbers.layers, "/num_hidden_layers");
   model.hidden_size = stated(numbers.hidden, "/hidden_size");
