@@ -146,6 +146,10 @@ int run_inspect(const Invocation& invocation) {
   const Result<Question> question =
       make_question(invocation.settings, invocation.environment, *external);
   if (!question) return report_error(invocation, question.error());
+  if (equal_ignoring_case(invocation.settings.text(Option::kDevice), "auto")) {
+    invocation.log.warn(
+        fmt::format("--device auto is {} ({})", question->device.id, question->device.label));
+  }
   const Result<int> code = answer_models(invocation, *question);
   return code ? *code : report_error(invocation, code.error());
 }

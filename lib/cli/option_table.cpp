@@ -24,7 +24,8 @@ constexpr std::array kTable = {
      "Engines to answer for. Without a version, the newest of this build; --list engines has all."},
     OptionRow{Option::kDevice, "device", kNone, 0, kText, kRequest, kQuestion,
      "NAME", "@devices", "h100-sxm", 0,
-     "GPU that the question is about (--list devices). Nothing is probed on this machine."},
+     "GPU that the question is about (--list devices); auto: the first CUDA device of this machine, "
+     "else the CPU. Nothing is probed without auto."},
     OptionRow{Option::kSm, "sm", kNone, 0, kText, kRequest, kQuestion,
      "CAPABILITY", kNone, kNone, 0,
      "CUDA compute capability instead of --device: 90, 9.0, sm_90a."},

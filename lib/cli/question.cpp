@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "engines/external_models.h"
+#include "hardware/probe.h"
 
 #include <fmt/format.h>
 
@@ -53,28 +54,35 @@ Result<std::vector<const Engine*>> chosen_engines(const Settings& settings) {
   return out;
 }
 
+Result<hardware::Device> named_device(const Settings& settings) {
+  const std::string& name = settings.text(Option::kDevice);
+  if (equal_ignoring_case(name, "auto")) {
+    static const hardware::Device kProbed = hardware::probe_device();
+    return kProbed;
+  }
+  Result<hardware::Device> known = hardware::find_device(name);
+  if (!known) return fail(at(settings, Option::kDevice, known.error()));
+  return known;
+}
+
+Result<hardware::Device> device_of_capability(const Settings& settings) {
+  const Result<hardware::Capability> capability =
+      hardware::parse_capability(settings.text(Option::kSm));
+  if (!capability) return fail(at(settings, Option::kSm, capability.error()));
+  return hardware::device_from_capability(*capability, settings.integer(Option::kMemory));
+}
+
 Result<hardware::Device> chosen_device(const Settings& settings) {
   const SetBy by_device = settings.of(Option::kDevice).set_by;
   const SetBy by_sm = settings.of(Option::kSm).set_by;
-  hardware::Device device;
-  if (settings.is_set(Option::kSm) && by_sm >= by_device) {
-    if (by_sm == by_device) {
-      return fail(
-          {.code = ErrorCode::kUsageConflict,
-           .message = fmt::format("--device {} and --sm {} name two machines",
-                                  settings.text(Option::kDevice), settings.text(Option::kSm))});
-    }
-    Result<hardware::Capability> capability =
-        hardware::parse_capability(settings.text(Option::kSm));
-    if (!capability) return fail(at(settings, Option::kSm, capability.error()));
-    device.id = hardware::capability_text(*capability);
-    device.label = device.id;
-    device.capability = *capability;
-  } else {
-    Result<hardware::Device> known = hardware::find_device(settings.text(Option::kDevice));
-    if (!known) return fail(at(settings, Option::kDevice, known.error()));
-    device = std::move(*known);
+  if (settings.is_set(Option::kSm) && by_sm > by_device) return device_of_capability(settings);
+  if (settings.is_set(Option::kSm) && by_sm == by_device) {
+    return fail(
+        {.code = ErrorCode::kUsageConflict,
+         .message = fmt::format("--device {} and --sm {} name two machines",
+                                settings.text(Option::kDevice), settings.text(Option::kSm))});
   }
+  KERNELPATH_TRY(device, named_device(settings));
   const std::optional<std::int64_t> memory = settings.integer(Option::kMemory);
   if (memory) device.memory_bytes = memory;
   return device;

@@ -193,6 +193,7 @@ std::vector<std::string> table_words(std::string_view table) {
   if (table == "kinds") return all_kinds();
   if (table == "devices") {
     for (const hardware::Device& device : hardware::known_devices()) out.push_back(device.id);
+    out.emplace_back("auto");
     return out;
   }
   if (table == "engines") out.emplace_back("all");
