@@ -7,24 +7,26 @@
 namespace kernelpath::config {
 namespace {
 
+constexpr std::int64_t kMaxRank = 1 << 24;
+
 // MLA is on where kv_lora_rank is a number above 0. A null switches it off even in a class that is
 // named for it (a small DeepSeek-VL2), and its other sizes are then 0 or null.
 Result<void> read_mla(Derivation& d) {
   const Found rank = d.read.find({"kv_lora_rank"});
   d.out.has_kv_lora_rank =
       d.read.text->find("kv_lora_rank") != nullptr || d.read.outer->find("kv_lora_rank") != nullptr;
-  KERNELPATH_TRY(kv_lora_rank, as_integer(d.read, rank, {.min = 0}));
+  KERNELPATH_TRY(kv_lora_rank, as_integer(d.read, rank, {.min = 0, .max = kMaxRank}));
   if (kv_lora_rank.value_or(0) == 0) return {};
   Mla mla;
   mla.kv_lora_rank = kv_lora_rank;
-  KERNELPATH_TRY(q_lora_rank, read_integer(d.read, {"q_lora_rank"}, {.min = 0}));
+  KERNELPATH_TRY(q_lora_rank, read_integer(d.read, {"q_lora_rank"}, {.min = 0, .max = kMaxRank}));
   // 0 and null both mean one projection without a low rank.
   if (q_lora_rank.value_or(0) > 0) mla.q_lora_rank = q_lora_rank;
-  KERNELPATH_TRY(nope, read_integer(d.read, {"qk_nope_head_dim"}, {.min = 0}));
+  KERNELPATH_TRY(nope, read_integer(d.read, {"qk_nope_head_dim"}, {.min = 0, .max = kMaxHeadDim}));
   mla.qk_nope_head_dim = nope;
-  KERNELPATH_TRY(rope, read_integer(d.read, {"qk_rope_head_dim"}, {.min = 0}));
+  KERNELPATH_TRY(rope, read_integer(d.read, {"qk_rope_head_dim"}, {.min = 0, .max = kMaxHeadDim}));
   mla.qk_rope_head_dim = rope;
-  KERNELPATH_TRY(value, read_integer(d.read, {"v_head_dim"}));
+  KERNELPATH_TRY(value, read_integer(d.read, {"v_head_dim"}, {.min = 1, .max = kMaxHeadDim}));
   mla.v_head_dim = value;
   if (!value && d.out.hidden_size && d.out.num_attention_heads && !d.partial) {
     mla.v_head_dim = derived_integer(*d.out.hidden_size / *d.out.num_attention_heads,

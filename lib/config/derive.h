@@ -15,6 +15,7 @@ struct Derivation {
 
 inline constexpr std::int64_t kMaxLayers = 10'000;
 inline constexpr std::int64_t kMaxHeadDim = 65'536;
+inline constexpr std::int64_t kMaxHeads = 1'048'576;
 
 // Finds the language model inside the file (text_config and its kin) and the family whose defaults
 // count. Errors: a nest that is neither object nor null, names that are no names.

@@ -48,8 +48,10 @@ Result<void> read_widths(Derivation& d) {
   d.out.hidden_size = hidden;
   const std::string_view alias =
       d.read.family != nullptr ? d.read.family->alias("num_attention_heads") : std::string_view();
-  KERNELPATH_TRY(heads, read_integer(d.read, {"decoder_attention_heads", "num_attention_heads",
-                                              "n_head", "n_heads", alias}));
+  KERNELPATH_TRY(heads, read_integer(d.read,
+                                     {"decoder_attention_heads", "num_attention_heads", "n_head",
+                                      "n_heads", alias},
+                                     {.min = 1, .max = kMaxHeads}));
   d.out.num_attention_heads = heads;
   KERNELPATH_TRY(vocab, read_integer(d.read, {"vocab_size", "padded_vocab_size", "n_vocab"}));
   d.out.vocab_size = vocab;
@@ -137,7 +139,7 @@ Result<IntField> read_multi_query(const Derivation& d) {
 }
 
 Result<void> read_kv_list(Derivation& d, const Found& found) {
-  KERNELPATH_TRY(list, as_integers(d.read, found, {.min = 0}));
+  KERNELPATH_TRY(list, as_integers(d.read, found, {.min = 0, .max = kMaxHeads}));
   if (list.empty()) return {};
   std::int64_t index = 0;
   for (const std::int64_t kv_heads : list) {
@@ -159,7 +161,7 @@ Result<void> read_kv_heads(Derivation& d) {
   const Found found = d.read.find({"num_key_value_heads", "num_kv_heads", "n_head_kv",
                                    "multi_query_group_num", "attn_config/kv_n_heads"});
   if (found && found.value->is_array()) return read_kv_list(d, found);
-  KERNELPATH_TRY(kv_heads, as_integer(d.read, found));
+  KERNELPATH_TRY(kv_heads, as_integer(d.read, found, {.min = 1, .max = kMaxHeads}));
   d.out.num_key_value_heads = kv_heads;
   if (kv_heads) {
     // The default of a family may not fit the heads that the file states: then it is not meant.

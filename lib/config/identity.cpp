@@ -63,12 +63,16 @@ Result<void> replace_architectures(Derivation& d) {
   if (!d.out.architectures.empty()) return {};
   d.out.inferred_architecture = infer_architecture(d);
   if (d.out.inferred_architecture) {
-    d.read.warn("CONFIG-ARCH-MISSING", "/architectures",
-                fmt::format("architectures is {}; model_type stands for {}",
-                            d.out.architectures_null  ? "null"
-                            : d.out.has_architectures ? "empty"
-                                                      : "missing",
-                            *d.out.inferred_architecture));
+    const bool inner =
+        d.out.inferred_architecture.origin.where.starts_with(d.read.text_pointer + "/") &&
+        d.read.nested();
+    d.read.warn(
+        "CONFIG-ARCH-MISSING", "/architectures",
+        fmt::format("architectures is {}; {} stands for {}",
+                    d.out.architectures_null  ? "null"
+                    : d.out.has_architectures ? "empty"
+                                              : "missing",
+                    inner ? "the language model" : "model_type", *d.out.inferred_architecture));
     return {};
   }
   if (d.partial) return {};

@@ -50,9 +50,11 @@ struct KindGeometry {
 
 Result<KindGeometry> read_sliding_geometry(const Derivation& d) {
   KindGeometry own;
-  KERNELPATH_TRY(heads, as_integer(d.read, d.read.find_stated({"swa_num_attention_heads"})));
+  KERNELPATH_TRY(heads, as_integer(d.read, d.read.find_stated({"swa_num_attention_heads"}),
+                                   {.min = 1, .max = kMaxHeads}));
   own.heads = heads;
-  KERNELPATH_TRY(kv, as_integer(d.read, d.read.find_stated({"swa_num_key_value_heads"})));
+  KERNELPATH_TRY(kv, as_integer(d.read, d.read.find_stated({"swa_num_key_value_heads"}),
+                                {.min = 1, .max = kMaxHeads}));
   own.kv_heads = kv;
   KERNELPATH_TRY(head_dim, as_integer(d.read, d.read.find_stated({"swa_head_dim"}),
                                       {.min = 1, .max = kMaxHeadDim}));
@@ -72,7 +74,8 @@ Result<KindGeometry> read_full_geometry(const Derivation& d) {
   own.head_dim = head_dim;
   KERNELPATH_TRY(shared, read_boolean(d.read, {"attention_k_eq_v"}));
   if (shared.value_or(false)) {
-    KERNELPATH_TRY(kv, read_integer(d.read, {"num_global_key_value_heads"}));
+    KERNELPATH_TRY(
+        kv, read_integer(d.read, {"num_global_key_value_heads"}, {.min = 1, .max = kMaxHeads}));
     own.kv_heads = kv;
   }
   KERNELPATH_TRY(value, as_integer(d.read, d.read.find_stated({"v_head_dim"}),
@@ -118,25 +121,27 @@ Result<std::size_t> layer_index(const json::Member& member, const std::string& w
 Result<void> override_layer(const Derivation& d, const json::Value& object,
                             const std::string& where, Layer& layer) {
   if (!object.is_object()) return fail(type_error(object, where, "an object"));
-  const auto read = [&](std::string_view name, auto store) -> Result<void> {
+  const auto read = [&](std::string_view name, std::int64_t max, auto store) -> Result<void> {
     const json::Value* value = object.find_non_null(name);
     if (value == nullptr) return {};
-    KERNELPATH_TRY(number, to_integer(*value, fmt::format("{}/{}", where, name), {}, d.read));
+    KERNELPATH_TRY(number, to_integer(*value, fmt::format("{}/{}", where, name),
+                                      {.min = 1, .max = max}, d.read));
     store(number);
     return {};
   };
-  KERNELPATH_CHECK_OK(
-      read("num_attention_heads", [&](std::int64_t n) { layer.num_attention_heads = n; }));
-  KERNELPATH_CHECK_OK(
-      read("num_key_value_heads", [&](std::int64_t n) { layer.num_key_value_heads = n; }));
-  KERNELPATH_CHECK_OK(
-      read("head_dim", [&](std::int64_t n) { layer.v_head_dim = layer.head_dim = n; }));
-  KERNELPATH_CHECK_OK(read("sliding_window", [&](std::int64_t n) {
+  constexpr std::int64_t kAny = IntRange{}.max;
+  KERNELPATH_CHECK_OK(read("num_attention_heads", kMaxHeads,
+                           [&](std::int64_t n) { layer.num_attention_heads = n; }));
+  KERNELPATH_CHECK_OK(read("num_key_value_heads", kMaxHeads,
+                           [&](std::int64_t n) { layer.num_key_value_heads = n; }));
+  KERNELPATH_CHECK_OK(read("head_dim", kMaxHeadDim,
+                           [&](std::int64_t n) { layer.v_head_dim = layer.head_dim = n; }));
+  KERNELPATH_CHECK_OK(read("sliding_window", kAny, [&](std::int64_t n) {
     layer.kind = LayerKind::kSliding;
     layer.window = n;
   }));
   KERNELPATH_CHECK_OK(
-      read("intermediate_size", [&](std::int64_t n) { layer.intermediate_size = n; }));
+      read("intermediate_size", kAny, [&](std::int64_t n) { layer.intermediate_size = n; }));
   return check_layer_heads(layer, where);
 }
 
