@@ -89,12 +89,16 @@ Error too_long(std::size_t bytes, std::size_t max_bytes, const std::string& path
           .file = path};
 }
 
-// Appends what a descriptor gives until its end, or until `text` is longer than `max_bytes`.
-Result<void> read_to_end(int descriptor, const std::string& path, std::size_t max_bytes,
-                         std::string& text) {
+// Reads what a descriptor gives until its end, or until one byte more than `max_bytes`. `expected`
+// is the length that it probably has.
+Result<std::string> read_to_end(int descriptor, const std::string& path, std::size_t max_bytes,
+                                std::size_t expected) {
+  std::string text;
+  text.reserve(expected + 1 + kReadPadding);
   while (text.size() <= max_bytes) {
     const std::size_t before = text.size();
-    text.resize(before + std::min(kChunkBytes, max_bytes + 1 - before));
+    const std::size_t chunk = before <= expected ? expected + 1 - before : kChunkBytes;
+    text.resize(before + std::min(chunk, max_bytes + 1 - before));
     ssize_t got = 0;
     do {
       got = ::read(descriptor, text.data() + before, text.size() - before);
@@ -103,7 +107,7 @@ Result<void> read_to_end(int descriptor, const std::string& path, std::size_t ma
     text.resize(before + static_cast<std::size_t>(got));
     if (got == 0) break;
   }
-  return {};
+  return text;
 }
 
 struct OpenFile {
@@ -153,6 +157,11 @@ Error changed(const std::string& path) {
           .hint = "run the command again when nothing writes to it"};
 }
 
+bool is_link(const std::string& path) {
+  struct stat status = {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+}
+
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          &std::free);
@@ -167,16 +176,13 @@ Result<FileContents> read_file(const std::string& path, std::size_t max_bytes,
                                const std::function<void()>& while_reading) {
   KERNELPATH_TRY(file, open_file(path));
   if (file->size() > max_bytes) return fail(too_long(file->size(), max_bytes, path));
-  FileContents contents;
-  contents.text.reserve(file->size() + 1 + kReadPadding);
-  KERNELPATH_CHECK_OK(read_to_end(file->descriptor.get(), path, max_bytes, contents.text));
+  KERNELPATH_TRY(text, read_to_end(file->descriptor.get(), path, max_bytes, file->size()));
   if (while_reading) while_reading();
-  if (!is_unchanged(*file, path, contents.text.size())) return fail(changed(path));
-  if (contents.text.size() > max_bytes) {
-    return fail(too_long(contents.text.size(), max_bytes, path));
-  }
-  contents.outside_target = target_outside(path, parent_path(path));
-  return contents;
+  if (!is_unchanged(*file, path, text.size())) return fail(changed(path));
+  if (text.size() > max_bytes) return fail(too_long(text.size(), max_bytes, path));
+  return FileContents{
+      .text = std::move(text),
+      .outside_target = is_link(path) ? target_outside(path, parent_path(path)) : std::string()};
 }
 
 }  // namespace detail
@@ -187,21 +193,18 @@ Result<FileContents> read_file(const std::string& path, std::size_t max_bytes) {
 
 Result<FileStart> read_file_start(const std::string& path, std::size_t max_bytes) {
   KERNELPATH_TRY(file, open_file(path));
-  FileStart start{.text = {}, .file_bytes = file->size()};
   const std::size_t wanted = std::min(max_bytes, file->size());
-  if (wanted == 0) return start;
-  start.text.reserve(wanted + kReadPadding);
-  KERNELPATH_CHECK_OK(read_to_end(file->descriptor.get(), path, wanted - 1, start.text));
-  if (!is_unchanged(*file, path, file->size()) || start.text.size() != wanted) {
+  if (wanted == 0) return FileStart{.text = {}, .file_bytes = file->size()};
+  KERNELPATH_TRY(text, read_to_end(file->descriptor.get(), path, wanted - 1, wanted));
+  if (!is_unchanged(*file, path, file->size()) || text.size() != wanted) {
     return fail(changed(path));
   }
-  return start;
+  return FileStart{.text = std::move(text), .file_bytes = file->size()};
 }
 
 Result<std::string> read_stream(int descriptor, const std::string& name, std::size_t max_bytes) {
-  std::string text;
-  KERNELPATH_CHECK_OK(read_to_end(descriptor, name, max_bytes, text));
-  if (text.size() <= max_bytes) return text;
+  KERNELPATH_TRY(text, read_to_end(descriptor, name, max_bytes, kChunkBytes));
+  if (text.size() <= max_bytes) return std::move(text);
   return fail(Error{.code = ErrorCode::kInputLimit,
                     .message = fmt::format("longer than the limit of {} bytes", max_bytes),
                     .file = name});

@@ -29,10 +29,11 @@ std::optional<std::string_view> wide_encoding(std::string_view text) {
   using namespace std::string_view_literals;
   if (starts("\xff\xfe\0\0"sv) || starts("\0\0\xfe\xff"sv)) return "UTF-32";
   if (starts("\xff\xfe"sv) || starts("\xfe\xff"sv)) return "UTF-16";
-  if (text.size() < 2 || (text[0] == '\0') == (text[1] == '\0')) return std::nullopt;
-  const bool four = text.size() >= 4 && text[2] == '\0' && (text[1] == '\0' || text[3] == '\0') &&
-                    (text[0] != '\0' && text[3] == '\0');
-  return four ? "UTF-32" : "UTF-16";
+  if (text.size() < 2) return std::nullopt;
+  const bool low_first = text[0] != '\0';
+  if (low_first && text.substr(1, 3) == "\0\0\0"sv) return "UTF-32";
+  if (!low_first && text.substr(0, 3) == "\0\0\0"sv) return "UTF-32";
+  return low_first == (text[1] != '\0') ? std::nullopt : std::optional("UTF-16"sv);
 }
 
 // Files that are often saved under a .json name by mistake.

@@ -28,6 +28,9 @@ TEST(Parse, Utf16_IsNamed) {
   expect_bad("{\0\n\0"sv, kEncoding, "", "UTF-16, expected UTF-8");
   expect_bad("\xff\xfe\0\0{\0\0\0"sv, kEncoding, "", "UTF-32, expected UTF-8");
   expect_bad("{\0\0\0}\0\0\0"sv, kEncoding, "", "UTF-32, expected UTF-8");
+  expect_bad("\0\0\0{\0\0\0}"sv, kEncoding, "", "UTF-32, expected UTF-8");
+  expect_bad("1\0"sv, kEncoding, "", "UTF-16, expected UTF-8");
+  expect_bad("\0\0"sv, ErrorCode::kInputJson, "1:1", "unexpected byte 0x00");
 }
 
 TEST(Parse, Latin1Byte_IsRefusedWithItsOffset) {
