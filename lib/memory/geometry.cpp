@@ -19,7 +19,8 @@ auto key(const config::Layer& layer) {
 bool has_own_indexer(const Geometry& geometry, std::size_t index) {
   if (!geometry.model.sparse || !geometry.model.sparse->index_n_heads) return false;
   const std::int64_t every = std::max<std::int64_t>(geometry.integer_or("index_topk_freq", 1), 1);
-  const std::int64_t offset = geometry.integer_or("index_skip_topk_offset", 2);
+  const std::int64_t offset =
+      std::max<std::int64_t>(geometry.integer_or("index_skip_topk_offset", 2), 0);
   const auto place = static_cast<std::int64_t>(index) + 1;
   return place <= offset || (place - offset) % every == 0;
 }

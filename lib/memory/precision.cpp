@@ -10,6 +10,14 @@ namespace {
 
 constexpr std::string_view kLayers = "layers.";
 
+// The longest list of excluded modules in published checkpoints has 712 entries.
+constexpr std::size_t kMaxExclusions = 4096;
+constexpr std::size_t kMaxReasons = 4;
+
+std::string quoted(std::string_view text) {
+  return "'" + escape_for_terminal(shorten(text, 80)) + "'";
+}
+
 // Vision towers and MTP layers have "layers" of their own.
 bool is_elsewhere(std::string_view path) {
   for (const std::string_view word : {"vision", "visual", "audio", "mtp."}) {
@@ -42,72 +50,94 @@ std::string tensor_path(const Tensor& tensor) {
   return path += tensor.name;
 }
 
+class Precision::Reasons {
+ public:
+  explicit Reasons(std::vector<std::string>& out) : out_(out) {}
+  ~Reasons() {
+    if (count_ > kMaxReasons) {
+      out_.push_back("and " + std::to_string(count_ - kMaxReasons) + " more of this kind");
+    }
+  }
+  Reasons(const Reasons&) = delete;
+  Reasons& operator=(const Reasons&) = delete;
+  void add(std::string reason) {
+    if (++count_ <= kMaxReasons) out_.push_back(std::move(reason));
+  }
+
+ private:
+  std::vector<std::string>& out_;
+  std::size_t count_ = 0;
+};
+
 Precision::Precision(const config::Quantization& quantization, std::size_t num_layers,
                      std::vector<std::string>& reasons) {
   if (!quantization.any()) return;
-  const std::string algo = quantization.algo.value_or("");
-  const bool mixed = algo == "MIXED_PRECISION";
-  if (!mixed) {
-    format_ = format_of(algo, quantization);
-    if (!format_) format_ = format_from_bits(quantization);
-    if (!format_) {
-      reasons.push_back("quantisation '" + (algo.empty() ? *quantization.method : algo) +
-                        "' is not known: weights are counted at the model's dtype");
-    } else if (!format_of(algo, quantization)) {
-      reasons.push_back("quantisation '" + algo + "' is not known: scales are guessed");
-    }
+  Reasons noted(reasons);
+  add_algorithm(quantization, noted);
+  const auto& exclusions = quantization.exclude_modules;
+  for (std::size_t i = 0; i < std::min(exclusions.size(), kMaxExclusions); ++i) {
+    add_exclusion(exclusions[i], num_layers, noted);
   }
+  if (exclusions.size() > kMaxExclusions) {
+    noted.add("only the first " + std::to_string(kMaxExclusions) + " of " +
+              std::to_string(exclusions.size()) + " excluded modules are read");
+  }
+  add_modules(quantization, noted);
+}
+
+void Precision::add_algorithm(const config::Quantization& quantization, Reasons& reasons) {
   if (quantization.expert_dtype.value_or("") == "fp4") {
     expert_format_ = format_of("MXFP4", quantization);
   }
-  for (const std::string& text : quantization.exclude_modules) {
-    add_exclusion(text, num_layers, reasons);
-  }
-  add_modules(quantization, reasons);
+  const std::string algo = quantization.algo.value_or("");
+  if (algo == "MIXED_PRECISION") return;
+  format_ = format_of(algo, quantization);
+  if (format_) return;
+  const std::string name = quoted(algo.empty() ? quantization.method.value_or("") : algo);
+  format_ = format_from_bits(quantization);
+  reasons.add(format_ ? "quantisation " + name + " is not known: scales are guessed"
+                      : "quantisation " + name +
+                            " is not known: weights are counted at the model's dtype");
 }
 
-void Precision::add_exclusion(const std::string& text, std::size_t num_layers,
-                              std::vector<std::string>& reasons) {
+void Precision::add_exclusion(const std::string& text, std::size_t num_layers, Reasons& reasons) {
   const bool regex = text.substr(0, 3) == "re:";
   if (!regex && is_elsewhere(text)) return;
   const auto path = regex ? std::nullopt : split_layer(text);
   std::string_view rest = path ? path->rest : std::string_view(text);
   if (path && rest.substr(0, 1) == ".") rest.remove_prefix(1);
-  const auto pattern = ModulePattern::compile(path && rest.empty() ? "*" : rest);
+  auto pattern = ModulePattern::compile(path && rest.empty() ? "*" : rest);
   if (!pattern) {
-    reasons.push_back("modules '" + escape_for_terminal(shorten(text, 80)) +
-                      "' are excluded from quantisation in a form that is not understood");
+    reasons.add("modules " + quoted(text) +
+                " are excluded from quantisation in a form that is not understood");
     return;
   }
   if (!path) {
-    general_.push_back(*pattern);
+    general_.push_back(std::move(*pattern));
     return;
   }
-  // "layers.7*" also means layers 70 to 79.
-  const bool open_number = path->rest.substr(0, 1) == "*";
-  std::size_t number = 0;
-  std::from_chars(path->digits.data(), path->digits.data() + path->digits.size(), number);
-  if (!open_number) {
-    if (number < num_layers) by_layer_[number].push_back(*pattern);
-    return;
-  }
-  for (std::size_t layer = number; layer < num_layers; ++layer) {
-    if (std::to_string(layer).substr(0, path->digits.size()) == path->digits) {
-      by_layer_[layer].push_back(*pattern);
+  std::size_t first = 0;
+  std::from_chars(path->digits.data(), path->digits.data() + path->digits.size(), first);
+  layer_patterns_.push_back(std::move(*pattern));
+  // "layers.7*" also means layers 70 to 79 and 700 to 799.
+  const bool open_number = path->rest.substr(0, 1) == "*" && first > 0;
+  for (std::size_t begin = first, count = 1; begin < num_layers; begin *= 10, count *= 10) {
+    for (std::size_t layer = begin; layer < std::min(begin + count, num_layers); ++layer) {
+      by_layer_[layer].push_back(layer_patterns_.size() - 1);
     }
+    if (!open_number) break;
   }
 }
 
-void Precision::add_modules(const config::Quantization& quantization,
-                            std::vector<std::string>& reasons) {
+void Precision::add_modules(const config::Quantization& quantization, Reasons& reasons) {
   for (const auto& [module, algo] : quantization.layer_algos) {
     if (is_elsewhere(module)) continue;
     auto known = algorithms_.find(algo);
     if (known == algorithms_.end()) {
       const auto format = format_of(algo, quantization);
       if (!format) {
-        reasons.push_back("quantisation '" + escape_for_terminal(shorten(algo, 80)) +
-                          "' of a module is not known: counted at the model's dtype");
+        reasons.add("quantisation " + quoted(algo) +
+                    " of a module is not known: counted as 16 bits");
       }
       known = algorithms_.emplace(algo, format.value_or(Format{})).first;
     }
@@ -160,7 +190,7 @@ const Format* Precision::in_layer(const Tensor& tensor, const std::string& path,
   if (base == nullptr || rules == by_layer_.end()) return base;
   const bool excluded =
       std::any_of(rules->second.begin(), rules->second.end(),
-                  [&](const ModulePattern& pattern) { return pattern.matches(path); });
+                  [&](std::size_t place) { return layer_patterns_[place].matches(path); });
   return excluded ? nullptr : base;
 }
 

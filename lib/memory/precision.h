@@ -38,15 +38,18 @@ class Precision {
   [[nodiscard]] const Format* outside(const Tensor& tensor) const;
 
  private:
-  void add_exclusion(const std::string& text, std::size_t num_layers,
-                     std::vector<std::string>& reasons);
-  void add_modules(const config::Quantization& quantization, std::vector<std::string>& reasons);
+  // Reasons of one kind, cut off where a hostile file gives thousands.
+  class Reasons;
+  void add_algorithm(const config::Quantization& quantization, Reasons& reasons);
+  void add_exclusion(const std::string& text, std::size_t num_layers, Reasons& reasons);
+  void add_modules(const config::Quantization& quantization, Reasons& reasons);
   const Format* find_module(std::string path) const;
 
   std::optional<Format> format_;
   std::optional<Format> expert_format_;
   std::vector<ModulePattern> general_;
-  std::unordered_map<std::size_t, std::vector<ModulePattern>> by_layer_;
+  std::vector<ModulePattern> layer_patterns_;
+  std::unordered_map<std::size_t, std::vector<std::size_t>> by_layer_;  // places in layer_patterns_
   // "3.mlp.experts" or "lm_head" → format; the keys are parts of the configuration's strings
   std::unordered_map<std::string_view, const Format*> by_module_;
   std::unordered_map<std::string_view, Format> algorithms_;

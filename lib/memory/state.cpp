@@ -19,7 +19,7 @@ struct Elements {
 
 // `groups` of Q and K (B and C) pass the convolution besides the heads.
 Elements elements_of(const config::LinearState& state, std::int64_t all_groups, std::int64_t tp) {
-  const Size window = std::max<std::int64_t>(state.conv_kernel.value_or(1) - 1, 0);
+  const Size window = std::max<std::int64_t>(state.conv_kernel.value_or(1), 1) - 1;
   const Size size = state.state_size.value_or(0);
   if (state.num_heads && state.head_dim) {
     const Size heads = ceil_div(Size(*state.num_heads), tp);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace kernelpath::memory {
 namespace {
@@ -281,10 +282,13 @@ Result<WeightLedger> Counter::finish() {
   return std::move(ledger_);
 }
 
-// a * b / c without an intermediate that does not fit.
+// a * b / c without an intermediate that does not fit; a result that does not is the largest
+// number.
 std::int64_t scaled(std::int64_t a, std::int64_t b, std::int64_t c) {
-  return static_cast<std::int64_t>(static_cast<long double>(a) * static_cast<long double>(b) /
-                                   static_cast<long double>(c));
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const long double exact =
+      static_cast<long double>(a) * static_cast<long double>(b) / static_cast<long double>(c);
+  return exact < static_cast<long double>(kMost) ? static_cast<std::int64_t>(exact) : kMost;
 }
 
 // The files' own total wins over geometry; what a rank holds is scaled to it.

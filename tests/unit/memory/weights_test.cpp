@@ -198,6 +198,17 @@ TEST(CountWeights, ExcludedModules_StayAtTheDtype) {
   EXPECT_EQ(count_weights(model)->bytes, all);
 }
 
+TEST(CountWeights, HostileExclusions_AreCutOffAndSaid) {
+  config::ModelConfig model = quantised("FP8", "modelopt");
+  model.quantization.exclude_modules.assign(100'000, "re:(a(b))");
+  const auto ledger = count_weights(model);
+  ASSERT_TRUE(ledger.has_value());
+  EXPECT_FALSE(ledger->exact);
+  EXPECT_LT(ledger->reasons.size(), 10U);
+  EXPECT_THAT(ledger->reasons, Contains(HasSubstr("not understood")));
+  EXPECT_THAT(ledger->reasons, Contains(HasSubstr("more of this kind")));
+}
+
 TEST(CountWeights, MixedPrecision_FollowsTheModules) {
   config::ModelConfig model = quantised("MIXED_PRECISION", "modelopt");
   model.quantization.layer_algos = {{"model.layers.0.self_attn.q_proj", "FP8"},
