@@ -1,6 +1,7 @@
 #include "cli/question.h"
 
 #include "base/text.h"
+#include "cli/information.h"
 #include "engines/external_models.h"
 #include "hardware/probe.h"
 
@@ -174,6 +175,65 @@ Result<engines::Environment> make_environment(const Settings& settings,
   return out;
 }
 
+// A name of no engine's table is a misspelling; which engines look for the package is their affair.
+Result<void> check_packages(const Settings& settings, Option option) {
+  if (settings.list(option).empty()) return {};
+  const std::vector<std::string> known = table_words("packages");
+  for (const std::string& name : lower_case(settings.list(option))) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::vector<std::string_view> candidates(known.begin(), known.end());
+    return fail(
+        at(settings, option,
+           {.code = ErrorCode::kUsageUnknown,
+            .message = "no engine looks for such a package; they look for " + join_words(known),
+            .value = shorten(name, 64),
+            .near_matches = near_matches(name, candidates)}));
+  }
+  return {};
+}
+
+Result<void> check_speculative(const Settings& settings) {
+  const std::string& text = settings.text(Option::kSpeculative);
+  if (text.empty()) return {};
+  const std::string kind = text.substr(0, text.find(':'));
+  const std::vector<std::string> known = option_choices(option_row(Option::kSpeculative));
+  if (std::find(known.begin(), known.end(), kind) != known.end()) return {};
+  const std::vector<std::string_view> candidates(known.begin(), known.end());
+  return fail(at(settings, Option::kSpeculative,
+                 {.code = ErrorCode::kUsageUnknown,
+                  .message = "not one of " + join_words(known, "or"),
+                  .value = shorten(kind, 64),
+                  .near_matches = near_matches(kind, candidates)}));
+}
+
+std::vector<std::string> row_names(const Engine& engine, std::string_view table) {
+  std::vector<std::string> out;
+  for (const engines::TableRow& row : engine.table(table)) out.push_back(row.name);
+  return out;
+}
+
+// The variables that the engine reads go to its environment; the others are named in a warning,
+// but not those that --env-from-process swept up.
+std::vector<std::string> keep_known_variables(const Engine& engine, const Settings& settings,
+                                              engines::Environment& environment) {
+  std::vector<std::string> warnings;
+  if (environment.variables.empty()) return warnings;
+  const std::vector<std::string> known = row_names(engine, "variables");
+  std::erase_if(environment.variables, [&](const auto& variable) {
+    if (std::find(known.begin(), known.end(), variable.first) != known.end()) return false;
+    const std::vector<std::string>& given = settings.list(Option::kEnv);
+    const bool asked = std::any_of(given.begin(), given.end(), [&](const std::string& text) {
+      return text.substr(0, text.find('=')) == variable.first;
+    });
+    if (asked) {
+      warnings.push_back(fmt::format("--env {}: {} {} does not read it (--list variables)",
+                                     variable.first, engine.name(), engine.version()));
+    }
+    return true;
+  });
+  return warnings;
+}
+
 Result<void> check_show_parts(const std::vector<std::string>& parts) {
   const std::vector<std::string_view> known = report::show_parts();
   for (const std::string& part : parts) {
@@ -190,8 +250,7 @@ Result<void> check_show_parts(const std::vector<std::string>& parts) {
 
 // The engine's own spelling of a backend's name.
 Result<std::string> find_backend(const Engine& engine, std::string_view name, Option option) {
-  std::vector<std::string> names;
-  for (const engines::TableRow& row : engine.table("backends")) names.push_back(row.name);
+  const std::vector<std::string> names = row_names(engine, "backends");
   for (const std::string& known : names) {
     if (equal_ignoring_case(known, name)) return known;
   }
@@ -239,7 +298,14 @@ Result<Question> make_question(const Settings& settings, const ProcessEnvironmen
   out.device = device;
   KERNELPATH_TRY(environment, make_environment(settings, process, external_models));
   const engines::Deployment deployment = common_deployment(settings);
-  for (const Engine* engine : chosen) out.engines.push_back({engine, deployment, environment});
+  KERNELPATH_CHECK_OK(check_packages(settings, Option::kLacks));
+  KERNELPATH_CHECK_OK(check_packages(settings, Option::kHas));
+  KERNELPATH_CHECK_OK(check_speculative(settings));
+  for (const Engine* engine : chosen) {
+    EngineQuestion question{engine, deployment, environment, {}};
+    question.warnings = keep_known_variables(*engine, settings, question.environment);
+    out.engines.push_back(std::move(question));
+  }
   KERNELPATH_CHECK_OK(add_settings(settings, out.engines));
   for (const EngineQuestion& question : out.engines) {
     KERNELPATH_CHECK_OK(question.engine->check(question.deployment, question.environment));
@@ -272,6 +338,8 @@ Result<report::InputAnswer> answer_question(const Question& question, config::Mo
     request.environment = asked.environment;
     report::EngineAnswer answer{.resolution = asked.engine->resolve(request),
                                 .why_not_backend = question.why_not_backend};
+    answer.resolution.warnings.insert(answer.resolution.warnings.end(), asked.warnings.begin(),
+                                      asked.warnings.end());
     if (!question.why_not_backend.empty()) {
       KERNELPATH_TRY(why_not, asked.engine->why_not(request, question.why_not_backend));
       answer.why_not = why_not;

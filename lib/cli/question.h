@@ -18,6 +18,7 @@ struct EngineQuestion {
   const engines::Engine* engine = nullptr;
   engines::Deployment deployment;  // with the --set values of this engine
   engines::Environment environment;
+  std::vector<std::string> warnings;  // of options that this engine does not read
 };
 
 // "--require ENGINE=BACKEND", checked.

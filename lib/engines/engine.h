@@ -64,7 +64,7 @@ class Engine {
                                                    const json::Value& in) const = 0;
 
   [[nodiscard]] virtual std::span<const RuleInfo> rules() const = 0;
-  // "architectures", "backends", "packages", "settings", "spec-modes", …
+  // "architectures", "backends", "packages", "settings", "variables", "spec-modes", …
   [[nodiscard]] virtual std::vector<std::string> table_kinds() const = 0;
   [[nodiscard]] virtual std::vector<TableRow> table(std::string_view kind) const = 0;
 };

@@ -102,19 +102,16 @@ void append_warnings(std::vector<Block>& out, const InputAnswer& answer) {
 }
 
 // "128 KiB of KV per token; 131072 tokens = 16.0 GiB a sequence".
-std::string kv_sentence(const InputAnswer& answer, const engines::Memory& memory) {
+std::string kv_sentence(const engines::Memory& memory) {
   if (!memory.kv_bytes_per_token) return "";
   std::string text = fmt::format("{} of KV per token", format_bytes(*memory.kv_bytes_per_token));
   const std::optional<std::int64_t>& estimate = memory.kv_bytes_per_token_estimate;
   if (estimate && *estimate != *memory.kv_bytes_per_token) {
     text += fmt::format(" (the engine budgets with {})", format_bytes(*estimate));
   }
-  const std::optional<std::int64_t>& context = answer.model.max_position_embeddings.value;
-  if (memory.kv_bytes_per_sequence && context) {
-    text += fmt::format("; {} tokens = {} a sequence", *context,
+  if (memory.kv_bytes_per_sequence && memory.sequence_tokens) {
+    text += fmt::format("; {} tokens = {} a sequence", *memory.sequence_tokens,
                         format_bytes(*memory.kv_bytes_per_sequence));
-  } else if (memory.kv_bytes_per_sequence) {
-    text += fmt::format("; {} a sequence", format_bytes(*memory.kv_bytes_per_sequence));
   }
   return text;
 }
@@ -137,7 +134,7 @@ void append_memory(std::vector<Block>& out, const InputAnswer& answer) {
   for (const EngineAnswer& engine : answer.engines) {
     const engines::Memory& memory = engine.resolution.memory;
     const std::string prefix = several ? safe(engine.resolution.engine) + ": " : "";
-    for (const std::string& text : {kv_sentence(answer, memory), weight_sentence(memory)}) {
+    for (const std::string& text : {kv_sentence(memory), weight_sentence(memory)}) {
       if (!text.empty()) out.push_back(line_block(prefix + text));
     }
     for (const std::string& note : memory.notes) out.push_back(line_block(prefix + safe(note)));

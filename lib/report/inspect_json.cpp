@@ -124,6 +124,7 @@ void write_memory(Writer& w, const engines::Memory& memory) {
   member_or_null(w, "kv_bytes_per_token_estimate", memory.kv_bytes_per_token_estimate);
   member_or_null(w, "kv_pool_bytes", memory.kv_pool_bytes);
   member_or_null(w, "kv_pool_tokens", memory.kv_pool_tokens);
+  member_or_null(w, "sequence_tokens", memory.sequence_tokens);
   member_or_null(w, "kv_bytes_per_sequence", memory.kv_bytes_per_sequence);
   member_if(w, "state_bytes_per_sequence", memory.state_bytes_per_sequence);
   member_if(w, "construction_host_bytes", memory.construction_host_bytes);

@@ -54,6 +54,26 @@ Block steps_table() {
           .header = {"#", "rule", "candidate", "verdict", "level", "reason"}};
 }
 
+// "attn_backend = FLASHINFER  (--backend)"; what nobody touched is only counted.
+std::vector<Block> option_lines(const engines::Resolution& resolution) {
+  std::vector<Block> out;
+  std::size_t untouched = 0;
+  for (const engines::Resolution::Option& option : resolution.options) {
+    if (option.set_by == "engine default") {
+      ++untouched;
+      continue;
+    }
+    out.push_back(line_block(
+        fmt::format("{} = {}  ({})", safe(option.name), safe(option.value), safe(option.set_by))));
+  }
+  if (untouched > 0) {
+    out.push_back(line_block(
+        fmt::format("{} options are at the engine's default (--show backend)", untouched),
+        Tone::kDim));
+  }
+  return out;
+}
+
 std::string kernel_text(const engines::KernelChoice& choice) {
   std::string out = choice.kernel.empty() ? "none" : safe(choice.kernel);
   if (!choice.note.empty()) out += " (" + safe(choice.note) + ")";
@@ -179,16 +199,11 @@ void append_steps(std::vector<Block>& out, const EngineAnswer& answer, const Vie
       if (step.stage != stage) continue;
       table.rows.push_back(step_row(step, fmt::format("{}", i + 1), view));
     }
-    std::vector<Block> options;
-    if (stage == Stage::kFinalValue) {
-      for (const engines::Resolution::Option& option : resolution.options) {
-        options.push_back(line_block(fmt::format("{} = {}  ({})", safe(option.name),
-                                                 safe(option.value), safe(option.set_by))));
-      }
-    }
+    const std::vector<Block> options =
+        stage == Stage::kFinalValue ? option_lines(resolution) : std::vector<Block>();
     if (table.rows.empty() && options.empty()) continue;
     out.push_back(subheading_block(std::string(stage_title(stage))));
-    for (Block& option : options) out.push_back(std::move(option));
+    out.insert(out.end(), options.begin(), options.end());
     if (!table.rows.empty()) out.push_back(std::move(table));
   }
 }

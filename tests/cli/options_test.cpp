@@ -81,6 +81,9 @@ TEST(Options, UnknownNames_NameTheNearest) {
   expect_usage_error({"--require", "trtllm=flashinfr"}, "FLASHINFER");
   expect_usage_error({"--show", "memry"}, "memory");
   expect_usage_error({"--set", "trtllm.attn_backnd=TRTLLM"}, "attn_backend");
+  expect_usage_error({"--lacks", "flashinfr"}, "did you mean flashinfer?");
+  expect_usage_error({"--has", "nobody"}, "no engine looks for such a package");
+  expect_usage_error({"--speculative", "eagle4"}, "eagle3");
   expect_usage_error({"--devcie", "h200"}, "did you mean --device?");
 }
 
@@ -160,6 +163,13 @@ TEST(Options, PrintConfig_IsAConfigFile) {
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_THAT(second.out, HasSubstr("trtllm.attn_backend=VANILLA"));
   EXPECT_THAT(second.out, HasSubstr("85899345920"));
+}
+
+TEST(Options, H7_VariableThatTheEngineDoesNotRead_IsAWarning) {
+  const json::Value document = document_of({"--env", "TLLM_NO_SUCH=1"});
+  const auto warnings = first_engine(document).find("warnings")->items();
+  ASSERT_FALSE(warnings.empty());
+  EXPECT_THAT(warnings.back().as_string(), HasSubstr("TLLM_NO_SUCH"));
 }
 
 TEST(Options, EnginesVariables_AreNotReadFromTheShell) {

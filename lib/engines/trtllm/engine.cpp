@@ -106,6 +106,11 @@ std::vector<TableRow> package_rows() {
   return out;
 }
 
+// Environment variables that the resolution reads; any other one has no effect.
+std::vector<TableRow> variable_rows() {
+  return {{"TLLM_FMHA_LIBS", {{"about", "FMHA libraries of TRTLLM, in order: fmha_libs=a,b"}}}};
+}
+
 std::vector<TableRow> config_type_rows() {
   std::vector<TableRow> out;
   for (const ConfigTypeRow& row : active_profile().config_types) {
@@ -143,6 +148,7 @@ constexpr auto kTables = std::to_array<Table>({
     {"kernels", library_rows},
     {"packages", package_rows},
     {"settings", setting_rows},
+    {"variables", variable_rows},
     {"spec-modes", [] { return index_rows(active_profile().index.spec_modes, "module"); }},
     {"model-classes", [] { return index_rows(active_profile().index.classes, "module"); }},
     {"config-types", config_type_rows},

@@ -152,6 +152,7 @@ void resolve_kv(const LayerContext& context, std::vector<LayerGroup>& groups, Me
   if (bytes->error) return;
   memory.kv_bytes_per_token = bytes->runtime_total_bytes();
   share_among_groups(context, *geometry, groups);
+  memory.sequence_tokens = context.max_seq_len;
   memory.kv_bytes_per_sequence = checked_mul(*memory.kv_bytes_per_token, context.max_seq_len);
   resolve_pool(context, memory, steps);
 }

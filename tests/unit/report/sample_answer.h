@@ -48,6 +48,7 @@ inline InputAnswer sample_answer() {
   resolution.memory.weight_source = "geometry";
   resolution.memory.kv_bytes_per_token = 131072;
   resolution.memory.kv_bytes_per_token_estimate = 131072;
+  resolution.memory.sequence_tokens = 131072;
   resolution.memory.kv_bytes_per_sequence = std::int64_t{131072} * 131072;
   resolution.steps = {{.rule = "R1-ARCH0",
                        .candidate = "LlamaForCausalLM",
