@@ -118,10 +118,12 @@ Judgement judge(const Context& context, const Scope& scope) {
   return out;
 }
 
-std::vector<const Rule*> violated(const Context& context, const Scope& scope, Level level) {
-  std::vector<const Rule*> out;
-  walk(context, scope, [&out, level](const Rule& rule, const Slots&) {
-    if (rule.level >= level) out.push_back(&rule);
+std::vector<Violation> violations(const Context& context, const Scope& scope, Level level) {
+  std::vector<Violation> out;
+  const std::size_t size = context.values().size();
+  walk(context, scope, [&out, level, size](const Rule& rule, const Slots& slots) {
+    if (rule.level < level) return;
+    out.push_back({.rule = &rule, .values = std::vector<Value>(slots.values, slots.values + size)});
   });
   return out;
 }

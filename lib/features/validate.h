@@ -53,8 +53,14 @@ struct Judgement {
 };
 Judgement judge(const Context& context, const Scope& scope = {});
 
-// Rules of `level` or above that hold; for --suggest.
-std::vector<const Rule*> violated(const Context& context, const Scope& scope, Level level);
+// A rule that holds, and the fields' values where it was asked (earlier rules may have changed
+// some).
+struct Violation {
+  const Rule* rule = nullptr;
+  std::vector<Value> values = {};
+};
+// Rules of `level` or worse that hold, in order; for --suggest.
+std::vector<Violation> violations(const Context& context, const Scope& scope, Level level);
 
 // The rule is evaluated at all, and its finding counts.
 bool is_asked(const Rule& rule, const Scope& scope);

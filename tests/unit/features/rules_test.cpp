@@ -15,9 +15,9 @@ const Scope kEverything{.all_arguments_known = true};
 bool fires(const RuleTable& table, const std::string& id, const json::Value& arguments) {
   Context context(table);
   context.state(arguments);
-  const auto found = violated(context, kEverything, Level::kNote);
+  const auto found = violations(context, kEverything, Level::kNote);
   return std::any_of(found.begin(), found.end(),
-                     [&id](const Rule* rule) { return rule->id == id; });
+                     [&id](const Violation& violation) { return violation.rule->id == id; });
 }
 
 class EveryTable : public testing::TestWithParam<std::string_view> {

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "features/context.h"
+#include "features/validate.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kernelpath::features {
+
+// A device that --suggest may propose instead of the one asked.
+struct DeviceChoice {
+  std::string id;
+  std::optional<std::int64_t> sm = {};
+  std::optional<std::int64_t> memory_bytes = {};
+};
+
+// One step of a suggestion.
+struct Change {
+  FieldKind kind = FieldKind::kArgument;
+  std::uint32_t field = 0;          // of an argument or of the environment
+  std::optional<Value> value = {};  // nothing: leave the argument out
+  std::optional<DeviceChoice> device = {};
+  std::string text = {};  // "--backend TRTLLM", "leave out lora_config", "--device b200"
+};
+
+// Makes the change; an object that is left out takes its members with it, a member that is set
+// brings its object.
+void apply(const Change& change, Context& context);
+
+// The changes that could make a rule stop holding, read off its condition: values compared with its
+// fields and their neighbours, the members of lists, the default, the other boolean, the names that
+// the schema knows. Fields that the rule reads through derived values count too.
+class CandidateFinder {
+ public:
+  CandidateFinder(const RuleTable& table, std::vector<DeviceChoice> devices);
+
+  // In a fixed order: the field at fault first, then the others as the condition names them;
+  // devices last. `values` are the fields' values where the rule held.
+  [[nodiscard]] std::vector<Change> for_rule(const Rule& rule, const Context& context,
+                                             const std::vector<Value>& values) const;
+
+ private:
+  [[nodiscard]] std::vector<const Expression*> expressions_behind(const Rule& rule) const;
+  void add_field(std::vector<Change>& out, std::uint32_t field, const Context& context,
+                 const std::vector<Value>& candidates) const;
+  [[nodiscard]] Change change_of(std::uint32_t field, std::optional<Value> value) const;
+
+  const RuleTable& table_;
+  std::vector<DeviceChoice> devices_;
+  // For each field: the expressions that its value is computed from by other rules.
+  std::vector<std::vector<const Expression*>> behind_;
+};
+
+}  // namespace kernelpath::features
