@@ -102,6 +102,15 @@ int conclude(const Invocation& invocation, const Question& question,
   return code;
 }
 
+void log_engines(const Log& log, const report::InputAnswer& answer) {
+  for (const report::EngineAnswer& engine : answer.engines) {
+    const engines::Resolution& resolution = engine.resolution;
+    log.debug(fmt::format("{}: {} {} says {} in {} steps", answer.model.name, resolution.engine,
+                          resolution.version, engines::status_name(resolution.status),
+                          resolution.steps.size()));
+  }
+}
+
 Result<int> answer_models(const Invocation& invocation, const Question& question) {
   const report::Tool tool{std::string(invocation.program.name), std::string(build_info().version)};
   std::vector<ReportFile> reports = make_reports(invocation, question.view);
@@ -119,6 +128,7 @@ Result<int> answer_models(const Invocation& invocation, const Question& question
     invocation.log.info(fmt::format("read {}", path));
     Result<report::InputAnswer> answer = answer_question(question, std::move(*model));
     if (!answer) return fail(std::move(answer).error());
+    log_engines(invocation.log, *answer);
     KERNELPATH_CHECK_OK(add_answer(reports, tool, *answer));
     answers.push_back(std::move(*answer));
   }

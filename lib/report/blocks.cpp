@@ -19,10 +19,33 @@ std::string safe(std::string_view text) { return escape_for_terminal(text); }
 
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : safe(text); }
 
+// "bfloat16" → "bf16"; other names as they are.
+std::string short_dtype(const std::string& name) {
+  if (name == "bfloat16") return "bf16";
+  if (name == "float16") return "fp16";
+  return name == "float32" ? "fp32" : name;
+}
+
+std::string rope_text(const config::Rope& rope) {
+  const std::string type = rope.type.value_or("default");
+  if (type == "default") return "";
+  std::string text = "rope " + safe(type);
+  if (rope.factor) text += fmt::format(" x{:g}", *rope.factor);
+  return text;
+}
+
 Block model_line(const config::ModelConfig& model) {
-  std::string text = safe(model.name);
-  text += "  " + (model.architectures.empty() ? "-" : safe(model.architectures.front()));
-  return title_block(text + "  " + safe(config::attention_summary(model)));
+  std::vector<std::string> parts = {
+      safe(model.name), model.architectures.empty() ? "-" : safe(model.architectures.front()),
+      safe(config::attention_summary(model))};
+  if (model.head_dim && !model.mla) parts.push_back(fmt::format("head_dim {}", *model.head_dim));
+  if (model.dtype) parts.push_back(safe(short_dtype(*model.dtype)));
+  if (model.quantization.any()) parts.push_back("quantised " + safe(quantization_word(model)));
+  if (const std::string rope = rope_text(model.rope); !rope.empty()) parts.push_back(rope);
+  if (model.max_position_embeddings) {
+    parts.push_back(fmt::format("context {}", *model.max_position_embeddings));
+  }
+  return title_block(join(parts, "  "));
 }
 
 Block device_line(const InputAnswer& answer) {

@@ -18,6 +18,10 @@ std::string_view attention_word(const config::ModelConfig& model) {
   return kv_heads == 1 ? "mqa" : "gqa";
 }
 
+std::string quantization_word(const config::ModelConfig& model) {
+  return model.quantization.algo.value_or(model.quantization.method.value_or(""));
+}
+
 std::optional<std::int64_t> common_kv_bytes_per_token(const InputAnswer& answer) {
   std::optional<std::int64_t> common;
   for (const EngineAnswer& engine : answer.engines) {

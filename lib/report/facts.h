@@ -14,6 +14,9 @@ namespace kernelpath::report {
 // "mla", "mha", "gqa", "mqa"; "none" for a model without attention layers.
 std::string_view attention_word(const config::ModelConfig& model);
 
+// The quantisation's algorithm, else its method: "FP8_BLOCK_SCALES", "awq"; empty if there is none.
+std::string quantization_word(const config::ModelConfig& model);
+
 // What every engine of the answer agrees on; nothing where they differ or none knows.
 std::optional<std::int64_t> common_kv_bytes_per_token(const InputAnswer& answer);
 

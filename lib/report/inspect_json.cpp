@@ -225,8 +225,7 @@ void write_facts(Writer& w, const InputAnswer& answer) {
   member_or_null(w, "max_position_embeddings", model.max_position_embeddings.value);
   member_or_null(w, "dtype", model.dtype.value);
   if (model.quantization.any()) {
-    w.member("quantization",
-             model.quantization.algo.value_or(model.quantization.method.value_or("")));
+    w.member("quantization", quantization_word(model));
   }
   member_if(w, "kv_bytes_per_token", common_kv_bytes_per_token(answer));
   w.end_object();
