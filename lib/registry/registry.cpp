@@ -19,13 +19,13 @@ bool same_declaration(const Declaration& a, const Declaration& b) {
 // Where an architecture stands twice the last module counts, at the place of the first.
 Declaration without_duplicates(Declaration declaration) {
   Declaration unique;
-  for (auto& [architecture, module] : declaration) {
+  for (auto& row : declaration) {
     const auto same = std::find_if(unique.begin(), unique.end(),
-                                   [&](const auto& row) { return row.first == architecture; });
+                                   [&](const auto& earlier) { return earlier.first == row.first; });
     if (same == unique.end()) {
-      unique.emplace_back(std::move(architecture), std::move(module));
+      unique.push_back(std::move(row));
     } else {
-      same->second = std::move(module);
+      same->second = std::move(row.second);
     }
   }
   return unique;
@@ -204,10 +204,15 @@ std::optional<Failure> Registry::decorate(const std::string& module, const Regis
   return std::nullopt;
 }
 
+ModuleLog* Registry::log_of(std::string_view module) {
+  const auto found = std::find_if(log_.begin(), log_.end(),
+                                  [&](const ModuleLog& log) { return log.module == module; });
+  return found == log_.end() ? nullptr : &*found;
+}
+
 void Registry::record(const std::string& module, const Registration& registration) {
-  auto log = std::find_if(log_.begin(), log_.end(),
-                          [&](const ModuleLog& entry) { return entry.module == module; });
-  if (log == log_.end()) log = log_.insert(log_.end(), ModuleLog{.module = module, .entries = {}});
+  ModuleLog* log = log_of(module);
+  if (log == nullptr) log = &log_.emplace_back(ModuleLog{.module = module, .entries = {}});
   log->entries.push_back(
       {.kind = registration.kind,
        .key = registration.key,
@@ -274,11 +279,9 @@ void Registry::declare(Declaration declaration) {
   // Declared modules come last so that they overwrite, the order of a process that loads the
   // built-in models and then the custom ones.
   std::set<std::string_view> replayed;
-  for (const auto& [architecture, module] : declared_) {
-    if (!replayed.insert(module).second) continue;
-    const auto log = std::find_if(log_.begin(), log_.end(),
-                                  [&](const ModuleLog& entry) { return entry.module == module; });
-    if (log != log_.end()) replay(*log);
+  for (const auto& row : declared_) {
+    if (!replayed.insert(row.second).second) continue;
+    if (const ModuleLog* log = log_of(row.second)) replay(*log);
   }
 }
 

@@ -116,6 +116,7 @@ class Registry {
   std::optional<Failure> expand(const std::string& module, std::vector<Registration>& all);
   std::optional<Failure> decorate(const std::string& module, const Registration& encoder,
                                   std::vector<Registration>& out);
+  ModuleLog* log_of(std::string_view module);
   void record(const std::string& module, const Registration& registration);
   void apply(const LogEntry& entry, std::string_view module);
   void apply_builder(const LogEntry& entry, std::string_view module);

@@ -15,7 +15,7 @@ namespace kernelpath::engines::trtllm {
 // What the choice of a model class reads of a configuration.
 struct ClassInput {
   std::vector<std::string> architectures = {};  // empty: the field is absent, null or []
-  bool has_draft_vocab_size = false;       // the field is there, with any value
+  bool has_draft_vocab_size = false;            // the field is there, with any value
   // The checkpoint's fingerprint for modeling_v2; of a text configuration where there is one.
   std::optional<std::int64_t> num_hidden_layers = {};
   std::optional<std::int64_t> hidden_size = {};

@@ -6,6 +6,7 @@
 #include "engines/tables.h"
 #include "json/document.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -216,17 +217,17 @@ Result<Profile> read_profile(const JsonFields& table) {
   return profile;
 }
 
+// The table is part of this program and a test reads it: a missing or broken one is a bug.
 Profile parse_embedded() {
   const std::string path = std::string(kFolder) + "/" + std::string(kTable);
-  for (const EmbeddedFile& file : embedded_tables()) {
-    if (file.path != path) continue;
-    Result<Profile> profile = parse_profile(std::string(file.content), path);
-    // The table is part of this program and a test reads it: a broken one is a bug.
-    KERNELPATH_ASSERT(profile.has_value());
-    return std::move(*profile);
-  }
-  KERNELPATH_ASSERT(!"the registry table of TensorRT-LLM is not embedded");
-  return {};
+  const std::span<const EmbeddedFile> files = embedded_tables();
+  const auto file = std::find_if(files.begin(), files.end(), [&](const EmbeddedFile& candidate) {
+    return candidate.path == path;
+  });
+  KERNELPATH_ASSERT(file != files.end());
+  Result<Profile> profile = parse_profile(std::string(file->content), path);
+  KERNELPATH_ASSERT(profile.has_value());
+  return std::move(*profile);
 }
 
 }  // namespace
