@@ -78,7 +78,7 @@ class Counter {
   void add_mtp();
   void explain();
   Result<WeightLedger> finish();
-  void use_files();
+  void use_files(std::int64_t in_files);
   [[nodiscard]] Error overflow() const;
 
   const config::ModelConfig& model_;
@@ -254,30 +254,31 @@ void Counter::explain() {
 }
 
 Result<WeightLedger> Counter::finish() {
-  Cost total;
-  bool fits = true;
+  const Cost& mtp = parts_[static_cast<std::size_t>(Part::kMtp)];
+  Cost model;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const Part part = static_cast<Part>(i);
+    if (static_cast<Part>(i) != Part::kMtp) model += parts_[i];
+  }
+  const bool stages_fit =
+      std::all_of(stage_.begin(), stage_.end(), [](const Size& bytes) { return bytes.fits(); });
+  const Cost all = Cost(model) += mtp;
+  if (!stages_fit || !all.parameters.fits() || !all.bytes.fits() || !all.rank_bytes.fits()) {
+    return fail(overflow());
+  }
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
     const Cost& cost = parts_[i];
-    const bool counted = part != Part::kMtp || options_.load_mtp;
-    if (counted) total += cost;
-    fits = fits && cost.parameters.fits() && cost.bytes.fits() && cost.rank_bytes.fits();
     if (cost.parameters.value() == 0) continue;
-    ledger_.items.push_back({.part = part,
+    ledger_.items.push_back({.part = static_cast<Part>(i),
                              .parameters = cost.parameters.value(),
                              .bytes = cost.bytes.value(),
                              .rank_bytes = cost.rank_bytes.value()});
-    if (part == Part::kMtp) ledger_.mtp_parameters = cost.parameters.value();
-    if (part != Part::kMtp) ledger_.parameters += cost.parameters.value();
   }
-  for (const Size& bytes : stage_) {
-    fits = fits && bytes.fits();
-    ledger_.stage_bytes.push_back(bytes.value());
-  }
-  if (!fits || !total.bytes.fits() || !total.parameters.fits()) return fail(overflow());
-  ledger_.bytes = total.bytes.value();
+  for (const Size& bytes : stage_) ledger_.stage_bytes.push_back(bytes.value());
+  ledger_.parameters = model.parameters.value();
+  ledger_.mtp_parameters = mtp.parameters.value();
+  ledger_.bytes = (options_.load_mtp ? all : model).bytes.value();
   ledger_.source = "geometry";
-  use_files();
+  use_files(all.bytes.value());
   ledger_.rank_bytes = *std::max_element(ledger_.stage_bytes.begin(), ledger_.stage_bytes.end());
   return std::move(ledger_);
 }
@@ -292,18 +293,14 @@ std::int64_t scaled(std::int64_t a, std::int64_t b, std::int64_t c) {
 }
 
 // The files' own total wins over geometry; what a rank holds is scaled to it.
-void Counter::use_files() {
-  if (!model_.weights || !model_.weights->total_bytes || ledger_.bytes <= 0) return;
+// `in_files` is what a checkpoint has by geometry, with its MTP layers.
+void Counter::use_files(std::int64_t in_files) {
+  if (!model_.weights || in_files <= 0) return;
   const config::WeightFiles& files = *model_.weights;
-  if (*files.total_bytes <= 0 || !files.missing_shards.empty()) return;
-  std::int64_t in_files = ledger_.bytes;
-  if (!options_.load_mtp) {
-    in_files += parts_[static_cast<std::size_t>(Part::kMtp)].bytes.value();
-  }
-  for (std::int64_t& bytes : ledger_.stage_bytes) {
-    bytes = scaled(bytes, *files.total_bytes, in_files);
-  }
-  ledger_.bytes = *files.total_bytes;
+  const std::int64_t total = files.total_bytes.value_or(0);
+  if (total <= 0 || !files.missing_shards.empty()) return;
+  for (std::int64_t& bytes : ledger_.stage_bytes) bytes = scaled(bytes, total, in_files);
+  ledger_.bytes = total;
   ledger_.source = files.from_headers ? "safetensors headers" : "index";
 }
 
