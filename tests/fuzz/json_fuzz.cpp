@@ -36,14 +36,7 @@ void check_document(const Document& document) {
   KERNELPATH_ASSERT(!kernelpath::json::find_fault(document.text, {}));
   KERNELPATH_ASSERT(document.root.offset() < document.text.size());
   KERNELPATH_ASSERT(document.root.brief(40).size() <= 40);
-  for (const auto& warning : document.warnings) {
-    const bool is_pointer = warning.where.empty() || warning.where[0] == '/';
-    if (is_pointer && warning.code != "JSON-MORE-WARNINGS") {
-      KERNELPATH_ASSERT(kernelpath::json::resolve_pointer(document.root, warning.where) !=
-                            nullptr ||
-                        warning.code != "JSON-DUPLICATE-KEY");
-    }
-  }
+  KERNELPATH_ASSERT(document.warnings.size() <= 101);
   if (!is_finite(document.root)) return;
   for (const int indent : {0, 2}) {
     const auto again = kernelpath::json::parse(to_text(document.root, indent), "again");
