@@ -1,9 +1,9 @@
 #include "base/error.h"
 
-#include <array>
-
 #include "base/assert.h"
 #include "base/text.h"
+
+#include <array>
 
 namespace kernelpath {
 namespace {
@@ -18,9 +18,10 @@ constexpr std::array kErrors = {
               "Two options exclude each other or state two values for one thing."},
     ErrorInfo{ErrorCode::kInputMissing, "INPUT-MISSING", 3, "input",
               "The file or folder does not exist; no default configuration is ever used instead."},
-    ErrorInfo{ErrorCode::kInputKind, "INPUT-KIND", 3, "input",
-              "The input is not of a kind that can be read: a folder without config.json, a FIFO or "
-              "device, an HTML page, a Git LFS pointer."},
+    ErrorInfo{
+        ErrorCode::kInputKind, "INPUT-KIND", 3, "input",
+        "The input is not of a kind that can be read: a folder without config.json, a FIFO or "
+        "device, an HTML page, a Git LFS pointer."},
     ErrorInfo{ErrorCode::kInputPermission, "INPUT-PERMISSION", 3, "input",
               "The system refused to open or read the file."},
     ErrorInfo{ErrorCode::kInputLimit, "INPUT-LIMIT", 3, "input",

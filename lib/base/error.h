@@ -59,9 +59,10 @@ struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message = {};  // what was found and what is allowed, without file and place
   std::string file = {};     // the input at fault, as the user named it; empty if there is none
-  std::string where = {};    // line:column for syntax, JSON pointer for a value, byte offset or tensor
-  std::string value = {};    // the offending value, escaped and shortened; empty if there is none
-  std::string hint = {};     // what to do; empty if nothing useful can be said
+  std::string where =
+      {};  // line:column for syntax, JSON pointer for a value, byte offset or tensor
+  std::string value = {};  // the offending value, escaped and shortened; empty if there is none
+  std::string hint = {};   // what to do; empty if nothing useful can be said
   std::vector<std::string> near_matches = {};  // for unknown names
 
   // "FILE: WHERE: MESSAGE (VALUE)"; every part escaped for a terminal.

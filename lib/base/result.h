@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tl/expected.hpp>
-
 #include "base/error.h"
+
+#include <tl/expected.hpp>
 
 namespace kernelpath {
 
@@ -22,8 +22,8 @@ inline Unexpected fail(Error error) { return Unexpected(std::move(error)); }
 // binds the value to `name`.
 #define KERNELPATH_CONCAT_INNER(a, b) a##b
 #define KERNELPATH_CONCAT(a, b) KERNELPATH_CONCAT_INNER(a, b)
-#define KERNELPATH_TRY_INNER(name, expression, temporary)        \
-  auto temporary = (expression);                                 \
+#define KERNELPATH_TRY_INNER(name, expression, temporary)       \
+  auto temporary = (expression);                                \
   if (!temporary) return ::kernelpath::fail(temporary.error()); \
   auto& name = *temporary
 
@@ -31,8 +31,8 @@ inline Unexpected fail(Error error) { return Unexpected(std::move(error)); }
   KERNELPATH_TRY_INNER(name, expression, KERNELPATH_CONCAT(result_, __LINE__))
 
 // The same for expressions whose value is not needed.
-#define KERNELPATH_CHECK_OK(expression)                                              \
-  do {                                                                               \
-    auto check_result = (expression);                                                \
-    if (!check_result) return ::kernelpath::fail(std::move(check_result).error());   \
+#define KERNELPATH_CHECK_OK(expression)                                            \
+  do {                                                                             \
+    auto check_result = (expression);                                              \
+    if (!check_result) return ::kernelpath::fail(std::move(check_result).error()); \
   } while (false)

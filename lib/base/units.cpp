@@ -1,13 +1,13 @@
 #include "base/units.h"
 
+#include "base/text.h"
+
 #include <fmt/format.h>
 
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <utility>
-
-#include "base/text.h"
 
 namespace kernelpath {
 namespace {

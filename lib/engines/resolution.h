@@ -103,8 +103,8 @@ struct Memory {
   std::optional<std::int64_t> kv_bytes_per_token_estimate;  // what the engine budgets with
   std::optional<std::int64_t> kv_pool_bytes;
   std::optional<std::int64_t> kv_pool_tokens;
-  std::optional<std::int64_t> sequence_tokens;              // the longest sequence: context length
-  std::optional<std::int64_t> kv_bytes_per_sequence;        // of sequence_tokens
+  std::optional<std::int64_t> sequence_tokens;           // the longest sequence: context length
+  std::optional<std::int64_t> kv_bytes_per_sequence;     // of sequence_tokens
   std::optional<std::int64_t> state_bytes_per_sequence;  // linear and state-space layers
   std::optional<std::int64_t> construction_host_bytes;
   std::vector<std::string> notes;

@@ -1,6 +1,7 @@
 #include <fmt/format-inl.h>
 
-// The templates that other units expect to find compiled; the list is that of {fmt} 9's own library.
+// The templates that other units expect to find compiled; the list is that of {fmt} 9's own
+// library.
 FMT_BEGIN_NAMESPACE
 namespace detail {
 

@@ -20,7 +20,8 @@ TEST(ParseBytes, BareLetter_IsRefusedWithBothSpellings) {
 }
 
 TEST(ParseBytes, Nonsense_IsRefused) {
-  for (const char* text : {"", "GiB", "-1GiB", "1.5", "1..5GiB", "1e400GiB", "99999999TiB", "5XB"}) {
+  for (const char* text :
+       {"", "GiB", "-1GiB", "1.5", "1..5GiB", "1e400GiB", "99999999TiB", "5XB"}) {
     EXPECT_FALSE(parse_bytes(text)) << text;
   }
 }
