@@ -79,6 +79,15 @@ std::optional<EngineError> check_instance(const CreateAttentionRequest& request,
   return std::nullopt;
 }
 
+// "1, 2, 4 or 8": the sizes over which so many heads can be spread.
+std::string divisors_text(std::int64_t number) {
+  std::vector<std::string> divisors;
+  for (std::int64_t size = 1; size <= number; ++size) {
+    if (number % size == 0) divisors.push_back(fmt::to_string(size));
+  }
+  return join_words(divisors, "or");
+}
+
 }  // namespace
 
 std::string register_layer(std::optional<std::int64_t> layer_idx, std::vector<std::string>& taken) {
@@ -115,7 +124,8 @@ ModuleGeometry module_geometry(const ModuleGeometryRequest& request) {
   if (request.num_heads % (tp * request.cp) != 0) {
     geometry.error = engine_error(
         "AssertionError", "HEADS-INDIVISIBLE",
-        fmt::format("{} heads do not divide by tp {} × cp {}", request.num_heads, tp, request.cp));
+        fmt::format("{} heads do not divide by tp {} × cp {}; the product may be {}",
+                    request.num_heads, tp, request.cp, divisors_text(request.num_heads)));
     return geometry;
   }
   geometry.heads_per_rank = request.num_heads / tp;

@@ -123,6 +123,18 @@ void resolve_pool(const LayerContext& context, Memory& memory, std::vector<Step>
   append_steps(*pool, steps);
   if (pool->error) return;
   memory.kv_pool_bytes = pool->pool_bytes;
+  if (pool->pool_bytes > 0 && pool->pool_bytes > *device - *memory.weight_bytes) {
+    append_engine_step(
+        {.rule = "TRT-KV-POOL-OVER-MEMORY",
+         .stage = Stage::kMemory,
+         .verdict = Verdict::kRejected,
+         .severity = Severity::kError,
+         .candidate = context.request.device.id,
+         .reason = fmt::format("{} of KV pool are allocated where {} are free after the weights",
+                               format_bytes(pool->pool_bytes),
+                               format_bytes(*device - *memory.weight_bytes))},
+        steps);
+  }
   memory.kv_pool_tokens =
       pool->blocks * arguments.integer("kv_cache_config.tokens_per_block").value_or(32);
   memory.notes.emplace_back(

@@ -245,7 +245,9 @@ class Walk {
       out_.options.push_back({std::string(argument_table()[i].name), text, values[i].set_by});
     }
     for (const Step& step : out_.steps) {
-      if (step.severity == Severity::kWarn) out_.warnings.push_back(step.reason);
+      // What does not fit is no refusal of the engine yet; nobody should have to ask --why for it.
+      const bool too_large = step.severity == Severity::kError && step.stage == Stage::kMemory;
+      if (step.severity == Severity::kWarn || too_large) out_.warnings.push_back(step.reason);
     }
   }
 

@@ -56,6 +56,11 @@ constexpr auto kRules = std::to_array<RuleInfo>({
     {"TRT-KV-UNKNOWN", "The KV cache cannot be sized from what the config states.",
      "A size is missing or has no meaning for a cache.", "Check the fields that the reason names.",
      kResources, kUnrecorded},
+    {"TRT-KV-POOL-OVER-MEMORY", "The KV pool that the engine budgets does not fit the device.",
+     "The budget divides by an estimate that is too small where KV heads are replicated over "
+     "ranks.",
+     "Lower kv_cache_config.free_gpu_memory_fraction, or set kv_cache_config.max_tokens.",
+     kResources, kUnrecorded},
     {"TRT-WEIGHTS-OVER-MEMORY", "The weights of one rank do not fit the device.",
      "The weights are allocated before anything else.",
      "Use more ranks (--tp, --pp), a device with more memory, or a smaller quantisation.",

@@ -157,6 +157,17 @@ TEST(Resolve, Pool_ShrinksWithWeightsAndStopsAtMaxTokens) {
   EXPECT_EQ(engine().resolve(request).memory.kv_pool_tokens, 4096);
 }
 
+TEST(Resolve, WhatDoesNotFit_IsAWarning) {
+  Request request = real_request("meta-llama__Meta-Llama-3.1-70B");
+  EXPECT_NE(find_step(engine().resolve(request), "TRT-WEIGHTS-OVER-MEMORY"), nullptr);
+  EXPECT_FALSE(engine().resolve(request).warnings.empty());
+  request.deployment.tp = 8;
+  EXPECT_TRUE(engine().resolve(request).warnings.empty());
+  // 16 ranks hold 8 KV heads twice; the budget knows of half of the bytes.
+  request.deployment.tp = 16;
+  EXPECT_NE(find_step(engine().resolve(request), "TRT-KV-POOL-OVER-MEMORY"), nullptr);
+}
+
 TEST(Resolve, EveryStep_HasARuleOfTheTableAReasonAndASource) {
   std::set<std::string_view> ids;
   for (const RuleInfo& rule : engine().rules()) {
