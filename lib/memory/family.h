@@ -58,6 +58,7 @@ struct Family {
   bool shared_expert_gate = false;
   bool expert_bias = false;
   bool layer_scalar = false;  // one factor a layer
+  bool tied = false;          // where config.json does not say
   int halves = 1;             // of a layer: pairs of attention and dense MLP (LongCat: 2)
   bool dense_beside_experts = false;
   bool one_mixer = false;     // a layer is either a mixer or an MLP, with one norm

@@ -56,6 +56,8 @@ std::int64_t layer_norms(const Geometry& geometry, const config::Layer& layer) {
   if (family.model_type == "stablelm" && geometry.integer_or("use_parallel_residual", 0) != 0) {
     return 1;
   }
+  // A layer whose attention was pruned away has lost its first norm (Nemotron-NAS).
+  if (layer.kind == LayerKind::kNone && !family.one_mixer) return family.norms - 1;
   // Gemma-4 norms the inputs and outputs of its dense and its routed half apart.
   if (family.model_type == "gemma4_text" && layer.moe) return family.norms + 3;
   return family.norms;
@@ -144,6 +146,10 @@ std::vector<Tensor> input_tensors(const Geometry& geometry) {
   return out;
 }
 
+bool is_tied(const Geometry& geometry) {
+  return geometry.model.tie_word_embeddings.value_or(geometry.family.tied);
+}
+
 bool has_classifier(const config::ModelConfig& model) {
   constexpr std::string_view kClassifier = "ForSequenceClassification";
   return !model.architectures.empty() &&
@@ -160,8 +166,7 @@ std::vector<Tensor> output_tensors(const Geometry& geometry) {
                    .rows = streams * streams * geometry.hidden + streams + Size(1),
                    .storage = Storage::kPlain});
   }
-  const bool tied = model.tie_word_embeddings.value_or(false);
-  if (tied || has_classifier(model) || is_base_model(model)) return out;
+  if (is_tied(geometry) || has_classifier(model) || is_base_model(model)) return out;
   out.push_back({.part = Part::kLmHead,
                  .name = "lm_head",
                  .rows = model.draft.draft_vocab_size.value_or(geometry.vocab),

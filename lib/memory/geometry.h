@@ -64,6 +64,8 @@ struct LayerShape {
 bool operator==(const LayerShape& a, const LayerShape& b);
 LayerShape layer_shape(const Geometry& geometry, std::size_t index);
 
+// True where the embedding is the output projection as well.
+bool is_tied(const Geometry& geometry);
 // True where a classifier stands in place of the output projection.
 bool has_classifier(const config::ModelConfig& model);
 

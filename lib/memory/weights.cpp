@@ -194,7 +194,7 @@ void Counter::add_layers() {
 }
 
 void Counter::copy_tied_embedding() {
-  if (stage_.size() == 1 || !model_.tie_word_embeddings.value_or(false)) return;
+  if (stage_.size() == 1 || !is_tied(geometry_)) return;
   stage_.back() += parts_[static_cast<std::size_t>(Part::kEmbedding)].rank_bytes;
   ledger_.reasons.emplace_back("the tied embedding is held by the first and the last stage");
 }

@@ -157,6 +157,8 @@ TEST(CountWeights, PublishedModels_HaveThePublishedTotals) {
       Published{"deepseek-ai__DeepSeek-V3", 671'026'419'200},
       Published{"google__gemma-2-2b", 2'614'341'888},
       Published{"01-ai__Yi-34B", 34'388'917'248},
+      Published{"microsoft__Phi-3-small-8k-instruct", 7'392'272'384},
+      Published{"nvidia__Llama-3_3-Nemotron-Super-49B-v1", 49'867'145'216},
       Published{"openai__gpt-oss-120b", 116'829'156'672},
       Published{"nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", 31'577'940'288},
   };
