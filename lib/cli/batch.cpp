@@ -6,7 +6,6 @@
 #include "cli/line_reader.h"
 #include "cli/report_files.h"
 #include "cli/signals.h"
-#include "cli/terminal.h"
 #include "json/document.h"
 #include "json/writer.h"
 
@@ -43,10 +42,6 @@ class InputFile {
 };
 
 Result<std::unique_ptr<InputFile>> open_batch(const std::string& path) {
-  if (path == "-" && is_terminal(STDIN_FILENO)) {
-    return fail(
-        {.code = ErrorCode::kUsage, .message = "--batch is '-', but standard input is a terminal"});
-  }
   if (path == "-") return std::make_unique<InputFile>(STDIN_FILENO);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {

@@ -64,6 +64,12 @@ Result<config::ModelConfig> load(const Question& question, const std::string& pa
   return config::load_model(path, question.load, text);
 }
 
+Result<void> check_batch(const Settings& settings) {
+  if (settings.text(Option::kBatch) != "-" || !is_terminal(STDIN_FILENO)) return {};
+  return fail(
+      {.code = ErrorCode::kUsage, .message = "--batch is '-', but standard input is a terminal"});
+}
+
 Result<void> check_models(const std::vector<std::string>& models) {
   const auto from_stdin = std::count(models.begin(), models.end(), "-");
   if (models.empty()) {
@@ -148,11 +154,13 @@ const Program& inspect_program() {
 }
 
 int run_inspect(const Invocation& invocation) {
+  const bool batch = invocation.settings.is_set(Option::kBatch);
+  const Result<void> inputs =
+      batch ? check_batch(invocation.settings) : check_models(invocation.models);
+  if (!inputs) return wrong_use(invocation, inputs.error());
   const Result<ExternalModels> external = load_external_models(invocation.settings);
   if (!external) return report_error(invocation, external.error());
-  if (invocation.settings.is_set(Option::kBatch)) return run_batch(invocation, *external);
-  const Result<void> models = check_models(invocation.models);
-  if (!models) return wrong_use(invocation, models.error());
+  if (batch) return run_batch(invocation, *external);
   const Result<Question> question =
       make_question(invocation.settings, invocation.environment, *external);
   if (!question) return report_error(invocation, question.error());
