@@ -145,7 +145,7 @@ constexpr auto kTables = std::to_array<Table>({
     {"architectures", architecture_rows},
     {"backends", backend_name_rows},
     {"backend-classes", backend_rows},
-    {"kernels", library_rows},
+    {"fmha-libraries", library_rows},
     {"packages", package_rows},
     {"settings", setting_rows},
     {"variables", variable_rows},
