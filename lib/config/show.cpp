@@ -49,7 +49,8 @@ class Rows {
     add(name, field ? (*field ? "true" : "false") : "-", field.origin);
   }
   void add(std::string_view name, const StringField& field) {
-    add(name, field ? escape_for_terminal(*field) : "-", field.origin);
+    const std::string text = field && field.value->empty() ? R"("")" : field.value_or("-");
+    add(name, escape_for_terminal(text), field.origin);
   }
   // Only where somebody states it or a rule gives it.
   template <class T>

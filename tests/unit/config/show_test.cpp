@@ -38,6 +38,12 @@ TEST(ShowValues, HostileNames_AreEscaped) {
   EXPECT_EQ(show_values(model, "class").front().value, "Ll\\x1b[31mama");
 }
 
+TEST(ShowValues, EmptyName_IsShownAsOne) {
+  EXPECT_THAT(
+      show_values(loaded(llama({{"model_type", R"("")"}})), "class"),
+      Contains(AllOf(Field(&ShownValue::name, "model_type"), Field(&ShownValue::value, R"("")"))));
+}
+
 TEST(OriginText, Kinds) {
   EXPECT_EQ(origin_text({}), "absent");
   EXPECT_EQ(origin_text({OriginKind::kField, "/a", ""}), "/a");
