@@ -85,7 +85,10 @@ Result<hardware::Device> chosen_device(const Settings& settings) {
   }
   KERNELPATH_TRY(device, named_device(settings));
   const std::optional<std::int64_t> memory = settings.integer(Option::kMemory);
-  if (memory) device.memory_bytes = memory;
+  if (memory) {
+    device.memory_bytes = memory;
+    device.reserved_bytes = 0;
+  }
   return device;
 }
 

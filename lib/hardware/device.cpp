@@ -8,6 +8,10 @@
 namespace kernelpath::hardware {
 namespace {
 
+// Read on an H200: nvidia-smi reports 143,771 MiB, the driver gives a process 143,156 MiB. Taken for
+// every NVIDIA GPU of the table, since a model that needs these bytes fails on all of them.
+constexpr std::int64_t kDriverReserveBytes = std::int64_t{615} << 20;
+
 Device to_device(const DeviceRow& row) {
   Device device{.id = std::string(row.id),
                 .label = std::string(row.label),
@@ -15,6 +19,7 @@ Device to_device(const DeviceRow& row) {
                 .source = std::string(row.source)};
   if (row.capability.major != 0) device.capability = row.capability;
   if (row.memory_mib != 0) device.memory_bytes = row.memory_mib << 20;
+  if (row.platform == Platform::kCuda) device.reserved_bytes = kDriverReserveBytes;
   if (row.sm_count != 0) device.sm_count = row.sm_count;
   if (row.bandwidth_gb_per_s != 0)
     device.memory_bandwidth_bytes_per_s = row.bandwidth_gb_per_s * 1e9;
@@ -60,6 +65,11 @@ std::string_view platform_name(Platform platform) {
       return "cpu";
   }
   return "";
+}
+
+std::optional<std::int64_t> Device::usable_bytes() const {
+  if (!memory_bytes) return std::nullopt;
+  return std::max<std::int64_t>(*memory_bytes - reserved_bytes, 0);
 }
 
 std::span<const Device> known_devices() {

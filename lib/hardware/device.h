@@ -30,9 +30,15 @@ struct Device {
   Platform platform = Platform::kCuda;
   std::optional<Capability> capability = {};      // CUDA only
   std::optional<std::int64_t> memory_bytes = {};  // what the vendor's tool reports as total
+  // What the driver keeps of it: a process never sees these bytes. 0 where the size was stated by
+  // the user, or read from the driver itself.
+  std::int64_t reserved_bytes = 0;
   std::optional<std::int64_t> sm_count = {};
   std::optional<double> memory_bandwidth_bytes_per_s = {};
   std::string source = {};  // of the numbers
+
+  // What a process can allocate at most.
+  [[nodiscard]] std::optional<std::int64_t> usable_bytes() const;
 };
 
 // The table of known devices, in the order of --list devices.

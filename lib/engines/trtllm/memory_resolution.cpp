@@ -52,7 +52,7 @@ void resolve_weights(const LayerContext& context, Memory& memory, std::vector<St
        .candidate = format_bytes(ledger->rank_bytes),
        .reason = fmt::format("{} parameters, from {}", ledger->parameters, memory.weight_source)},
       steps);
-  const auto& device = context.request.device.memory_bytes;
+  const std::optional<std::int64_t> device = context.request.device.usable_bytes();
   if (device && ledger->rank_bytes > *device) {
     append_engine_step(
         {.rule = "TRT-WEIGHTS-OVER-MEMORY",
@@ -60,7 +60,7 @@ void resolve_weights(const LayerContext& context, Memory& memory, std::vector<St
          .verdict = Verdict::kRejected,
          .severity = Severity::kError,
          .candidate = context.request.device.id,
-         .reason = fmt::format("{} of weights a rank, {} of memory",
+         .reason = fmt::format("{} of weights a rank, {} of usable memory",
                                format_bytes(ledger->rank_bytes), format_bytes(*device))},
         steps);
   }
@@ -104,7 +104,7 @@ void share_among_groups(const LayerContext& context, const KvGeometry& model,
 }
 
 void resolve_pool(const LayerContext& context, Memory& memory, std::vector<Step>& steps) {
-  const auto& device = context.request.device.memory_bytes;
+  const std::optional<std::int64_t> device = context.request.device.usable_bytes();
   if (!device || !memory.weight_bytes || !memory.kv_bytes_per_token) return;
   const Arguments& arguments = context.arguments;
   const auto pool = kv_pool(

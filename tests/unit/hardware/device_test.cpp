@@ -86,6 +86,14 @@ TEST(FindDevice, H200_HasTheNumbersThatItsToolReports) {
   EXPECT_DOUBLE_EQ(device->memory_bandwidth_bytes_per_s.value_or(0), 4.8e12);
 }
 
+TEST(FindDevice, H200_GivesAProcessWhatTheDriverGives) {
+  EXPECT_EQ(find_device("h200")->usable_bytes(), std::int64_t{143'156} << 20);
+  // A size that the user states is taken as it is.
+  EXPECT_EQ(device_from_capability({9, 0}, std::int64_t{1} << 30).usable_bytes(),
+            std::int64_t{1} << 30);
+  EXPECT_EQ(device_from_capability({9, 0}).usable_bytes(), std::nullopt);
+}
+
 TEST(FindDevice, CaseBlanksAndDashes_DoNotCount) {
   for (const char* name : {"RTX4090", "rtx-4090", "RTX 4090", "rtx_4090"}) {
     const auto device = find_device(name);

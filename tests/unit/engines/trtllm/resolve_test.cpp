@@ -163,6 +163,11 @@ TEST(Resolve, WhatDoesNotFit_IsAWarning) {
   EXPECT_FALSE(engine().resolve(request).warnings.empty());
   request.deployment.tp = 8;
   EXPECT_TRUE(engine().resolve(request).warnings.empty());
+  // 671 B fp8 weights over 8 ranks are 85.1 GB: less than the 85.5 GB of the device, but more than
+  // its driver gives to a process.
+  Request large = real_request("deepseek-ai__DeepSeek-V3");
+  large.deployment.tp = 8;
+  EXPECT_NE(find_step(engine().resolve(large), "TRT-WEIGHTS-OVER-MEMORY"), nullptr);
   // 16 ranks hold 8 KV heads twice; the budget knows of half of the bytes.
   request.deployment.tp = 16;
   EXPECT_NE(find_step(engine().resolve(request), "TRT-KV-POOL-OVER-MEMORY"), nullptr);

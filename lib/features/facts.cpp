@@ -1,0 +1,171 @@
+#include "features/facts.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace kernelpath::features {
+namespace {
+
+// Members of one group; unset facts leave no member.
+class Group {
+ public:
+  Group& put(std::string_view key, const std::optional<std::string>& value) {
+    if (value) members_.push_back({.key = std::string(key), .value = json::Value::string(*value)});
+    return *this;
+  }
+  Group& put(std::string_view key, const std::optional<std::int64_t>& value) {
+    if (value) members_.push_back({.key = std::string(key), .value = json::Value::integer(*value)});
+    return *this;
+  }
+  Group& put(std::string_view key, const std::optional<bool>& value) {
+    if (value) members_.push_back({.key = std::string(key), .value = json::Value::boolean(*value)});
+    return *this;
+  }
+  Group& put(std::string_view key, const std::vector<std::string>& values) {
+    if (values.empty()) return *this;
+    std::vector<json::Value> items;
+    for (const std::string& value : values) items.push_back(json::Value::string(value));
+    members_.push_back({.key = std::string(key), .value = json::Value::array(std::move(items))});
+    return *this;
+  }
+  json::Value done() { return json::Value::object(std::move(members_)); }
+
+ private:
+  std::vector<json::Member> members_;
+};
+
+template <class T>
+std::optional<T> value_of(const config::Field<T>& field) {
+  return field.value;
+}
+
+bool keeps_state(const config::Layer& layer) {
+  return layer.kind == config::LayerKind::kLinear || layer.kind == config::LayerKind::kMamba;
+}
+
+json::Value model_tree(const ModelFacts& model) {
+  return Group()
+      .put("architecture", model.architecture)
+      .put("model_class", model.model_class)
+      .put("is_mla", model.is_mla)
+      .put("q_lora_rank", model.q_lora_rank)
+      .put("kv_lora_rank", model.kv_lora_rank)
+      .put("qk_nope_head_dim", model.qk_nope_head_dim)
+      .put("qk_rope_head_dim", model.qk_rope_head_dim)
+      .put("v_head_dim", model.v_head_dim)
+      .put("head_dim", model.head_dim)
+      .put("num_attention_heads", model.num_attention_heads)
+      .put("num_key_value_heads", model.num_key_value_heads)
+      .put("num_hidden_layers", model.num_hidden_layers)
+      .put("num_experts", model.num_experts)
+      .put("attention_chunk_size", model.attention_chunk_size)
+      .put("sliding_window", model.sliding_window)
+      .put("has_state_layers", model.has_state_layers)
+      .put("max_position_embeddings", model.max_position_embeddings)
+      .put("is_encoder_decoder", model.is_encoder_decoder)
+      .put("kv_cache_quantization", model.kv_cache_quantization)
+      .put("has_kv_scales", model.has_kv_scales)
+      .put("rope_type", model.rope_type)
+      .done();
+}
+
+json::Value resolved_tree(const ResolvedFacts& resolved) {
+  return Group()
+      .put("backend", resolved.backend)
+      .put("context_length", resolved.context_length)
+      .put("kv_dtype", resolved.kv_dtype)
+      .put("page_size", resolved.page_size)
+      .put("raised_page_size", resolved.raised_page_size)
+      .put("honours_chunk", resolved.honours_chunk)
+      .put("kernel_lse_base", resolved.kernel_lse_base)
+      .put("merge_lse_base", resolved.merge_lse_base)
+      .put("unread_options", resolved.unread_options)
+      .done();
+}
+
+json::Value memory_tree(const ResolvedFacts& resolved) {
+  return Group()
+      .put("weight_bytes", resolved.weight_bytes)
+      .put("kv_bytes_per_token", resolved.kv_bytes_per_token)
+      .put("state_bytes_per_sequence", resolved.state_bytes_per_sequence)
+      .put("sequences", resolved.sequences)
+      .done();
+}
+
+}  // namespace
+
+ModelFacts facts_of(const config::ModelConfig& model) {
+  ModelFacts out;
+  if (!model.architectures.empty()) out.architecture = model.architectures.front();
+  out.is_mla = model.mla.has_value() || model.has_kv_lora_rank;
+  if (model.mla) {
+    out.q_lora_rank = value_of(model.mla->q_lora_rank);
+    out.kv_lora_rank = value_of(model.mla->kv_lora_rank);
+    out.qk_nope_head_dim = value_of(model.mla->qk_nope_head_dim);
+    out.qk_rope_head_dim = value_of(model.mla->qk_rope_head_dim);
+    out.v_head_dim = value_of(model.mla->v_head_dim);
+  }
+  out.head_dim = value_of(model.head_dim);
+  out.num_attention_heads = value_of(model.num_attention_heads);
+  out.num_key_value_heads = value_of(model.num_key_value_heads);
+  out.num_hidden_layers = value_of(model.num_hidden_layers);
+  if (model.moe) out.num_experts = value_of(model.moe->num_experts);
+  out.attention_chunk_size = value_of(model.attention_chunk_size);
+  out.sliding_window = value_of(model.sliding_window);
+  out.has_state_layers = std::any_of(model.layers.begin(), model.layers.end(), keeps_state);
+  out.max_position_embeddings = value_of(model.max_position_embeddings);
+  out.is_encoder_decoder = value_of(model.is_encoder_decoder);
+  out.kv_cache_quantization = value_of(model.quantization.kv_cache_dtype);
+  // A checkpoint calibrated for a quantised cache says so; one that does not has no scales for it.
+  out.has_kv_scales = model.quantization.kv_cache_dtype.value.has_value();
+  out.rope_type = value_of(model.rope.type);
+  return out;
+}
+
+DeviceFacts facts_of(const hardware::Device& device) {
+  DeviceFacts out{.id = device.id};
+  if (device.capability) out.sm = device.capability->sm();
+  out.memory_bytes = device.usable_bytes();
+  return out;
+}
+
+ResolvedFacts facts_of(const engines::Resolution& resolution) {
+  ResolvedFacts out;
+  if (!resolution.selected_backend.empty()) out.backend = resolution.selected_backend;
+  for (const engines::LayerGroup& group : resolution.layers) {
+    if (!out.kv_dtype && !group.kv.dtype.empty()) out.kv_dtype = group.kv.dtype;
+    if (!out.page_size) out.page_size = group.kv.page_size;
+  }
+  out.weight_bytes = resolution.memory.weight_bytes;
+  out.kv_bytes_per_token = resolution.memory.kv_bytes_per_token;
+  out.state_bytes_per_sequence = resolution.memory.state_bytes_per_sequence;
+  return out;
+}
+
+json::Value to_tree(const Facts& facts) {
+  const bool no_flashinfer = std::any_of(
+      facts.lacks.begin(), facts.lacks.end(),
+      [](const std::string& package) { return equal_ignoring_case(package, "flashinfer"); });
+  std::vector<json::Member> members = {{.key = "model", .value = model_tree(facts.model)},
+                                       {.key = "device",
+                                        .value = Group()
+                                                     .put("id", facts.device.id)
+                                                     .put("sm", facts.device.sm)
+                                                     .put("memory_bytes", facts.device.memory_bytes)
+                                                     .done()},
+                                       {.key = "draft",
+                                        .value = Group()
+                                                     .put("architecture", facts.draft_architecture)
+                                                     .put("backend", facts.resolved.draft_backend)
+                                                     .done()},
+                                       {.key = "resolved", .value = resolved_tree(facts.resolved)},
+                                       {.key = "memory", .value = memory_tree(facts.resolved)}};
+  if (no_flashinfer) {
+    members.push_back({.key = "available",
+                       .value = Group().put("flashinfer", std::optional<bool>(false)).done()});
+  }
+  return json::Value::object(std::move(members));
+}
+
+}  // namespace kernelpath::features
