@@ -6,10 +6,10 @@
 namespace kernelpath {
 
 void assertion_failed(const char* expression, const char* file, int line) {
-  std::fprintf(stderr, "kernelpath: error[INTERNAL]: %s:%d: broken invariant: %s\n  hint: %s\n",
-               file, line, expression,
-               "this is a bug in kernelpath; please report it with the command");
-  std::fflush(stderr);
+  (void)std::fprintf(
+      stderr, "kernelpath: error[INTERNAL]: %s:%d: broken invariant: %s\n  hint: %s\n", file, line,
+      expression, "this is a bug in kernelpath; please report it with the command");
+  (void)std::fflush(stderr);
 #ifdef KERNELPATH_ABORT_ON_ASSERT
   std::abort();  // libFuzzer keeps the input only of what ends in a signal
 #else

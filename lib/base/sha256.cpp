@@ -14,7 +14,7 @@ namespace kernelpath {
 std::string sha256_hex(std::string_view bytes) {
   std::string hex;
 #ifdef KERNELPATH_HAVE_NETTLE
-  sha256_ctx context;
+  sha256_ctx context = {};
   sha256_init(&context);
   sha256_update(&context, bytes.size(), reinterpret_cast<const std::uint8_t*>(bytes.data()));
   std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
