@@ -1,6 +1,7 @@
 #include "features/answer.h"
 
 #include "base/text.h"
+#include "features/argument_table.h"
 #include "features/feature_matrix.h"
 #include "features/validate.h"
 
@@ -56,7 +57,13 @@ void add_effect(Members& effects, const std::string& name, const json::Value& va
 
 Answer answer_arguments(const RuleTable& table, const json::Value& in) {
   Context context(table);
-  context.state(in);
+  ArgumentFaults faults;
+  for (const Mistyped& wrong : context.state(in)) {
+    const FieldInfo& field = table.schema.field(wrong.field);
+    faults.mistyped.push_back(
+        fmt::format("{}: {} is no {}", field.name, wrong.found, field_type_name(field.type)));
+  }
+  state_faults(context, faults);
   // Only what the engine itself decides while it constructs its arguments: the rest is not its
   // answer.
   const Outcome outcome = validate(context, {.beyond_arguments = false});

@@ -2,23 +2,13 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "features/argument_tree.h"
 
 #include <optional>
 #include <string_view>
 
 namespace kernelpath::features {
 namespace {
-
-// "a.b.c" → the member c of the member b of a; null pointer where the path leads nowhere.
-const json::Value* follow(const json::Value& root, std::string_view path) {
-  const json::Value* at = &root;
-  while (at != nullptr && !path.empty()) {
-    const std::size_t dot = path.find('.');
-    at = at->find(path.substr(0, dot));
-    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
-  }
-  return at;
-}
 
 // The spellings of booleans that YAML readers and pydantic share.
 std::optional<bool> spelled_bool(const std::string& text) {
@@ -92,9 +82,9 @@ std::vector<Mistyped> Context::state(const json::Value& arguments) {
   std::vector<Mistyped> wrong;
   for (std::uint32_t i = 0; i < values_.size(); ++i) {
     const FieldInfo& field = table_->schema.field(i);
-    const json::Value* found = follow(arguments, field.name);
+    const json::Value* found = find_argument_value(arguments, field.name);
     for (std::size_t a = 0; found == nullptr && a < field.aliases.size(); ++a) {
-      found = follow(arguments, field.aliases[a]);
+      found = find_argument_value(arguments, field.aliases[a]);
     }
     if (found == nullptr || state(i, *found)) continue;
     wrong.push_back({.field = i, .found = found->brief()});
@@ -116,6 +106,11 @@ void Context::state(std::uint32_t field, const Value& value) {
 void Context::unstate(std::uint32_t field) {
   values_[field] = table_->schema.field(field).default_value;
   stated_[field] = 0;
+}
+
+bool fits_type(const json::Value& value, FieldType type) {
+  Arena arena;
+  return convert(value, type, arena).has_value();
 }
 
 }  // namespace kernelpath::features

@@ -51,4 +51,7 @@ class Context {
   std::vector<std::uint8_t> stated_;
 };
 
+// True if a field of the type accepts the value, after the conversions that state() makes.
+bool fits_type(const json::Value& value, FieldType type);
+
 }  // namespace kernelpath::features

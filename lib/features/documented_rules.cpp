@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "features/argument_tree.h"
 #include "features/feature_matrix.h"
 
 #include <fmt/format.h>
@@ -7,22 +8,6 @@
 
 namespace kernelpath::features {
 namespace {
-
-// The same members under the same keys, the second's where both have one that is no object.
-json::Value merged(const json::Value& a, const json::Value& b) {
-  if (!a.is_object() || !b.is_object()) return b;
-  std::vector<json::Member> members(a.members().begin(), a.members().end());
-  for (const json::Member& member : b.members()) {
-    const auto found = std::find_if(members.begin(), members.end(),
-                                    [&member](const auto& m) { return m.key == member.key; });
-    if (found == members.end()) {
-      members.push_back(member);
-    } else {
-      found->value = merged(found->value, member.value);
-    }
-  }
-  return json::Value::object(std::move(members));
-}
 
 Level level_of(PairStatus status) {
   switch (status) {
@@ -101,8 +86,8 @@ class DocumentedRules {
         fmt::format("{} and {} are {}", a->name, b->name, sentence_of(cell.status));
     KERNELPATH_CHECK_OK(fill(rule, when, message, "use one of the two"));
     KERNELPATH_CHECK_OK(point(rule, a->at));
-    rule.hits.push_back(merged(b->example, a->example));
-    rule.near_misses.push_back(merged(a->example, b->off));
+    rule.hits.push_back(merge_arguments(b->example, a->example));
+    rule.near_misses.push_back(merge_arguments(a->example, b->off));
     return add(std::move(rule));
   }
 
@@ -129,8 +114,9 @@ class DocumentedRules {
                                               no ? "unsupported" : "untested", model.architecture);
       KERNELPATH_CHECK_OK(fill(rule, when, message, "leave the feature out, or test it"));
       KERNELPATH_CHECK_OK(point(rule, found->at));
-      rule.hits.push_back(merged(found->example, with_architecture(model.architecture)));
-      rule.near_misses.push_back(merged(found->example, with_architecture("LlamaForCausalLM")));
+      rule.hits.push_back(merge_arguments(found->example, with_architecture(model.architecture)));
+      rule.near_misses.push_back(
+          merge_arguments(found->example, with_architecture("LlamaForCausalLM")));
       KERNELPATH_CHECK_OK(add(std::move(rule)));
     }
     return {};

@@ -117,8 +117,8 @@ class Reader {
 
  private:
   Result<void> field(const json::Value& item) {
-    static constexpr std::string_view kKeys[] = {"name",   "type",    "kind",   "default",
-                                                 "values", "aliases", "option", "about"};
+    static constexpr std::string_view kKeys[] = {"name",    "type",   "kind",  "default",  "values",
+                                                 "aliases", "option", "about", "spellings"};
     KERNELPATH_TRY(name, text_member(item, "name", true, "/fields"));
     const std::string where = "field " + name;
     KERNELPATH_CHECK_OK(only_keys(item, kKeys, where));
@@ -142,6 +142,11 @@ class Reader {
     if (const json::Value* values = item.find("values"); values != nullptr && values->is_array()) {
       for (const json::Value& value : values->items()) {
         info.values.push_back(table_.arena.from_json(value));
+      }
+    }
+    if (const json::Value* names = item.find("spellings"); names != nullptr && names->is_object()) {
+      for (const json::Member& name : names->members()) {
+        if (name.value.is_string()) info.spellings.emplace_back(name.key, name.value.as_string());
       }
     }
     if (!table_.schema.add(std::move(info))) return schema_error(where, "the name stands twice");

@@ -11,7 +11,15 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kEngines = {"trtllm", "all"};
 
-json::Document embedded_document(std::string_view path) {
+std::unique_ptr<const RuleTable> load_embedded(std::string_view path) {
+  auto table = read_rule_table(embedded_rule_document("facts.json"), embedded_rule_document(path));
+  KERNELPATH_ASSERT(table.has_value());
+  return std::move(*table);
+}
+
+}  // namespace
+
+json::Document embedded_rule_document(std::string_view path) {
   const auto files = embedded_rules();
   const auto found = std::find_if(files.begin(), files.end(),
                                   [path](const EmbeddedFile& file) { return file.path == path; });
@@ -20,14 +28,6 @@ json::Document embedded_document(std::string_view path) {
   KERNELPATH_ASSERT(document.has_value());
   return std::move(*document);
 }
-
-std::unique_ptr<const RuleTable> load_embedded(std::string_view path) {
-  auto table = read_rule_table(embedded_document("facts.json"), embedded_document(path));
-  KERNELPATH_ASSERT(table.has_value());
-  return std::move(*table);
-}
-
-}  // namespace
 
 const Rule* RuleTable::find(std::string_view id) const {
   const auto found = std::find_if(rules.begin(), rules.end(), [id](const Rule& rule) {

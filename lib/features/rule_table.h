@@ -37,6 +37,9 @@ Result<std::unique_ptr<const RuleTable>> read_rule_table(const json::Document& f
 // The rule files of data/rules/ as the build embedded them.
 std::span<const EmbeddedFile> embedded_rules();
 
+// One of them, parsed; it must exist and be well-formed.
+json::Document embedded_rule_document(std::string_view path);
+
 // Engines that have rules, in the order of reports, "all" last.
 std::span<const std::string_view> engines_with_rules();
 

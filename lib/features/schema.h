@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace kernelpath::features {
@@ -38,6 +39,8 @@ struct FieldInfo {
   std::vector<std::string> aliases = {};  // other paths that state it
   std::string option = {};                // "--kv"; empty where only --set and files reach it
   std::string about = {};
+  // What the common option's names are called here: "eagle3" → "Eagle3".
+  std::vector<std::pair<std::string, std::string>> spellings = {};
 };
 
 // All fields of a rule table. A condition that names another field does not load.
