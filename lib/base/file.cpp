@@ -241,9 +241,17 @@ std::string target_outside(const std::string& path, const std::string& folder) {
 
 Result<std::string> find_in_folder(const std::string& folder,
                                    std::span<const std::string_view> names) {
+  std::string special;
   for (const std::string_view name : names) {
     std::string path = join_path(folder, name);
-    if (is_file(path)) return path;
+    KERNELPATH_TRY(kind, path_kind(path));
+    if (kind == PathKind::kFile) return path;
+    if (kind != PathKind::kMissing && special.empty()) special = std::move(path);
+  }
+  if (!special.empty()) {
+    struct stat status = {};
+    static_cast<void>(::stat(special.c_str(), &status));
+    return fail(not_a_file(status.st_mode, special));
   }
   const std::vector<std::string> looked_for(names.begin(), names.end());
   return fail(Error{.code = ErrorCode::kInputKind,

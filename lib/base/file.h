@@ -49,8 +49,8 @@ bool is_file(const std::string& path);
 // inside or does not exist.
 std::string target_outside(const std::string& path, const std::string& folder);
 
-// The first of `names` that is a file in `folder`, with the folder in front. Error: kInputKind,
-// naming what was looked for.
+// The first of `names` that is a file in `folder`, with the folder in front. Errors: kInputKind,
+// naming what was looked for or what stands there instead of a file; what path_kind gives.
 Result<std::string> find_in_folder(const std::string& folder,
                                    std::span<const std::string_view> names);
 

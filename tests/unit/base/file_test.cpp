@@ -202,6 +202,19 @@ TEST_F(FileTest, FindInFolder_Nothing_ListsWhatWasLookedFor) {
   EXPECT_EQ(find_in_folder(root_, kNames).value(), path("params.json"));
 }
 
+TEST_F(FileTest, FindInFolder_SpecialFile_IsNotCalledMissing) {
+  constexpr std::array<std::string_view, 1> kNames = {"config.json"};
+  ASSERT_EQ(::mkfifo(path("config.json").c_str(), 0600), 0);
+  const auto fifo = find_in_folder(root_, kNames);
+  ASSERT_FALSE(fifo);
+  EXPECT_EQ(fifo.error().code, ErrorCode::kInputKind);
+  EXPECT_EQ(fifo.error().message, "not a regular file but a FIFO");
+  EXPECT_EQ(fifo.error().file, path("config.json"));
+  fs::remove(path("config.json"));
+  fs::create_symlink("config.json", path("config.json"));
+  EXPECT_THAT(find_in_folder(root_, kNames).error().message, HasSubstr("too many links"));
+}
+
 TEST_F(FileTest, ListFolder_Names_AreSorted) {
   write("b", "");
   write("a/c", "");
