@@ -106,6 +106,8 @@ struct Memory {
   std::optional<std::int64_t> sequence_tokens;           // the longest sequence: context length
   std::optional<std::int64_t> kv_bytes_per_sequence;     // of sequence_tokens
   std::optional<std::int64_t> state_bytes_per_sequence;  // linear and state-space layers
+  std::optional<std::int64_t> batch_sequences;           // --batch-size, where it is given
+  std::optional<std::int64_t> kv_bytes_per_batch;        // unset with batch_sequences: too large
   std::optional<std::int64_t> construction_host_bytes;
   std::vector<std::string> notes;
 };

@@ -124,7 +124,7 @@ void append_warnings(std::vector<Block>& out, const InputAnswer& answer) {
   }
 }
 
-// "128 KiB of KV per token; 131072 tokens = 16.0 GiB a sequence".
+// "128 KiB of KV per token; 131072 tokens = 16.0 GiB a sequence, 64.0 GiB of 4 sequences".
 std::string kv_sentence(const engines::Memory& memory) {
   if (!memory.kv_bytes_per_token) return "";
   std::string text = fmt::format("{} of KV per token", format_bytes(*memory.kv_bytes_per_token));
@@ -135,6 +135,10 @@ std::string kv_sentence(const engines::Memory& memory) {
   if (memory.kv_bytes_per_sequence && memory.sequence_tokens) {
     text += fmt::format("; {} tokens = {} a sequence", *memory.sequence_tokens,
                         format_bytes(*memory.kv_bytes_per_sequence));
+  }
+  if (memory.batch_sequences && memory.kv_bytes_per_batch) {
+    text += fmt::format(", {} of {} sequences", format_bytes(*memory.kv_bytes_per_batch),
+                        *memory.batch_sequences);
   }
   return text;
 }

@@ -126,6 +126,10 @@ void write_memory(Writer& w, const engines::Memory& memory) {
   member_or_null(w, "kv_pool_tokens", memory.kv_pool_tokens);
   member_or_null(w, "sequence_tokens", memory.sequence_tokens);
   member_or_null(w, "kv_bytes_per_sequence", memory.kv_bytes_per_sequence);
+  if (memory.batch_sequences) {
+    w.member("batch_sequences", *memory.batch_sequences);
+    member_or_null(w, "kv_bytes_per_batch", memory.kv_bytes_per_batch);
+  }
   member_if(w, "state_bytes_per_sequence", memory.state_bytes_per_sequence);
   member_if(w, "construction_host_bytes", memory.construction_host_bytes);
   write_strings(w, "notes", memory.notes);

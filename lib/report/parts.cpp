@@ -119,6 +119,10 @@ std::vector<std::vector<Cell>> memory_rows(const engines::Memory& memory) {
       {{"KV pool tokens"},
        {memory.kv_pool_tokens ? fmt::format("{}", *memory.kv_pool_tokens) : "unknown"}},
       {{"KV per sequence"}, {bytes_or_unknown(memory.kv_bytes_per_sequence)}}};
+  if (memory.batch_sequences) {
+    rows.push_back({{fmt::format("KV of {} sequences", *memory.batch_sequences)},
+                    {bytes_or_unknown(memory.kv_bytes_per_batch)}});
+  }
   if (memory.state_bytes_per_sequence) {
     rows.push_back({{"state per sequence"}, {bytes_or_unknown(memory.state_bytes_per_sequence)}});
   }

@@ -7,6 +7,7 @@
 #include "engines/trtllm/backend_contract.h"
 #include "engines/trtllm/dispatch.h"
 #include "engines/trtllm/fmha_libraries.h"
+#include "engines/trtllm/kv_dtype.h"
 #include "engines/trtllm/modeling_v2.h"
 #include "engines/trtllm/packages.h"
 #include "engines/trtllm/profile.h"
@@ -69,6 +70,21 @@ std::vector<TableRow> backend_rows() {
 std::vector<TableRow> backend_name_rows() {
   std::vector<TableRow> out;
   for (const std::string_view name : outer_backend_names()) out.push_back({std::string(name), {}});
+  return out;
+}
+
+std::vector<TableRow> dtype_rows() {
+  std::vector<TableRow> out = {{"auto", {{"about", "the model's"}}}};
+  for (const std::string_view name : data_type_names()) {
+    const DataType type = parse_data_type(name).value();
+    out.push_back({std::string(name), {{"about", std::string(data_type_name(type))}}});
+  }
+  return out;
+}
+
+std::vector<TableRow> kv_dtype_rows() {
+  std::vector<TableRow> out;
+  for (const std::string_view name : kv_dtype_names()) out.push_back({std::string(name), {}});
   return out;
 }
 
@@ -145,6 +161,8 @@ constexpr auto kTables = std::to_array<Table>({
     {"architectures", architecture_rows},
     {"backends", backend_name_rows},
     {"backend-classes", backend_rows},
+    {"dtypes", dtype_rows},
+    {"kv-dtypes", kv_dtype_rows},
     {"fmha-libraries", library_rows},
     {"packages", package_rows},
     {"settings", setting_rows},

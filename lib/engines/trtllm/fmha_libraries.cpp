@@ -350,6 +350,12 @@ std::optional<DataType> parse_data_type(std::string_view name) {
   return row->type;
 }
 
+std::vector<std::string_view> data_type_names() {
+  std::vector<std::string_view> out;
+  for (const TypeName& entry : kTypeNames) out.push_back(entry.name);
+  return out;
+}
+
 std::span<const FmhaLibrary> fmha_libraries() { return kLibraries; }
 
 const FmhaLibrary* find_fmha_library(std::string_view name) {

@@ -16,6 +16,8 @@ enum class DataType : std::uint8_t { kFp32, kFp16, kBf16, kFp8, kNvfp4 };
 std::string_view data_type_name(DataType type);  // "bf16"
 // "bf16"/"bfloat16"/"torch.bfloat16", "fp8"/"float8_e4m3fn" …; nothing for an unknown name.
 std::optional<DataType> parse_data_type(std::string_view name);
+// The names that parse_data_type knows, without "torch.".
+std::vector<std::string_view> data_type_names();
 
 // What is fixed for a layer once its quantisation is known.
 struct FmhaLayer {

@@ -11,10 +11,10 @@
 namespace kernelpath::engines::trtllm {
 namespace {
 
-// The names that the field check lets pass, besides auto.
-constexpr std::array<std::string_view, 10> kNames = {
-    "fp8",  "fp8_ds_mla", "nvfp4", "bfloat16", "float16",
-    "half", "float32",    "int8",  "int32",    "float8_e4m3fn"};
+// The names that the field check lets pass; the last two are short forms of this program.
+constexpr std::array<std::string_view, 13> kNames = {
+    "auto",    "fp8",  "fp8_ds_mla", "nvfp4",         "bfloat16", "float16", "half",
+    "float32", "int8", "int32",      "float8_e4m3fn", "bf16",     "fp16"};
 
 void take_from_checkpoint(const config::ModelConfig& model, DataType model_dtype,
                           KvDtypeDecision& out) {
@@ -34,6 +34,8 @@ void take_from_checkpoint(const config::ModelConfig& model, DataType model_dtype
 
 }  // namespace
 
+std::span<const std::string_view> kv_dtype_names() { return kNames; }
+
 KvDtypeDecision kv_cache_dtype(const config::ModelConfig& model, const Arguments& arguments,
                                DataType model_dtype) {
   KvDtypeDecision out;
@@ -43,8 +45,7 @@ KvDtypeDecision kv_cache_dtype(const config::ModelConfig& model, const Arguments
     take_from_checkpoint(model, model_dtype, out);
     return out;
   }
-  const std::string full_name = out.asked == "bf16" ? "bfloat16" : out.asked;
-  if (std::find(kNames.begin(), kNames.end(), full_name) == kNames.end()) {
+  if (std::find(kNames.begin(), kNames.end(), out.asked) == kNames.end()) {
     out.rule = "TRT-KV-DTYPE";
     out.reason =
         fmt::format("{} is none of auto, fp8, fp8_ds_mla, nvfp4 and torch's names", out.asked);

@@ -6,6 +6,7 @@
 #include "engines/trtllm/fmha_libraries.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ struct KvDtypeDecision {
   std::string reason;
   std::optional<EngineError> error;
 };
+
+// The values of kv_cache_config.dtype, lower case.
+std::span<const std::string_view> kv_dtype_names();
 
 // kv_cache_config.dtype, then the checkpoint's KV algorithm, then the dtype of the model.
 // Source: llmapi/llm_args.py, 00043967 (field check, sync); _torch/model_config.py, 008e0af8.

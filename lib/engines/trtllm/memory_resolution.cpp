@@ -169,6 +169,49 @@ void resolve_kv(const LayerContext& context, std::vector<LayerGroup>& groups, Me
   resolve_pool(context, memory, steps);
 }
 
+// Tokens of the pool's blocks that `batch` sequences of `length` tokens take; nothing where that
+// does not fit 64 bits.
+std::optional<std::int64_t> pooled_tokens(std::int64_t batch, std::int64_t length,
+                                          std::int64_t tokens_per_block) {
+  const auto rounded = checked_mul(ceil_div(length, tokens_per_block), tokens_per_block);
+  return rounded ? checked_mul(*rounded, batch) : std::nullopt;
+}
+
+// Why the batch does not fit; empty where it does, or where the room for it is not known.
+std::string batch_overflow(const LayerContext& context, const Memory& memory) {
+  const std::optional<std::int64_t> device = context.request.device.usable_bytes();
+  if (!memory.kv_bytes_per_batch) return "more bytes of KV than 64 bits count";
+  const std::string bytes = format_bytes(*memory.kv_bytes_per_batch) + " of KV";
+  if (memory.kv_pool_tokens) {
+    const auto needed =
+        pooled_tokens(*memory.batch_sequences, *memory.sequence_tokens,
+                      context.arguments.integer("kv_cache_config.tokens_per_block").value_or(32));
+    if (needed && *needed <= *memory.kv_pool_tokens) return {};
+    return fmt::format("{}, the pool has {}", bytes, format_bytes(*memory.kv_pool_bytes));
+  }
+  if (!device || *memory.kv_bytes_per_batch <= *device) return {};
+  return fmt::format("{}, the device has {}", bytes, format_bytes(*device));
+}
+
+void resolve_batch(const LayerContext& context, Memory& memory, std::vector<Step>& steps) {
+  memory.batch_sequences = context.request.deployment.batch_size;
+  if (!memory.batch_sequences || !memory.kv_bytes_per_token) return;
+  if (memory.kv_bytes_per_sequence) {
+    memory.kv_bytes_per_batch = checked_mul(*memory.kv_bytes_per_sequence, *memory.batch_sequences);
+  }
+  const std::string overflow = batch_overflow(context, memory);
+  if (overflow.empty()) return;
+  append_engine_step(
+      {.rule = "TRT-KV-BATCH-OVER-POOL",
+       .stage = Stage::kMemory,
+       .verdict = Verdict::kNoted,
+       .severity = Severity::kWarn,
+       .candidate = "--batch-size",
+       .reason = fmt::format("{} sequences of {} tokens take {}", *memory.batch_sequences,
+                             *memory.sequence_tokens, overflow)},
+      steps);
+}
+
 // Which dtype the engine keeps the recurrent state in was not read: float32 is assumed.
 void resolve_state(const LayerContext& context, Memory& memory) {
   const auto state = memory::state_bytes(
@@ -191,6 +234,7 @@ Memory resolve_memory(const LayerContext& context, std::vector<LayerGroup>& grou
   Memory memory;
   resolve_weights(context, memory, steps);
   resolve_kv(context, groups, memory, steps);
+  resolve_batch(context, memory, steps);
   resolve_state(context, memory);
   // Shape-only construction leaves nothing on the host; without it the whole model is there.
   memory.construction_host_bytes = 0;

@@ -197,6 +197,7 @@ class Walk {
       max_seq_len_ = llama4.inferred_max_seq_len;
     }
     const auto stated = arguments_->integer("max_seq_len");
+    if (stated) note_length_over_model(*stated);
     if (stated) max_seq_len_ = *stated;
     append_engine_step(
         {.rule = "TRT-ARG-FINAL",
@@ -205,6 +206,19 @@ class Walk {
          .candidate = "max_seq_len",
          .reason = fmt::format("{} ({})", max_seq_len_,
                                stated ? arguments_->set_by("max_seq_len") : "inferred")},
+        out_.steps);
+  }
+
+  // max_seq_len_ is what was inferred; a model without a length has none to exceed.
+  void note_length_over_model(std::int64_t stated) {
+    if (!request_.model.max_position_embeddings || stated <= max_seq_len_) return;
+    append_engine_step(
+        {.rule = "TRT-SEQ-OVER-MODEL",
+         .stage = Stage::kFinalValue,
+         .verdict = Verdict::kNoted,
+         .severity = Severity::kWarn,
+         .candidate = "max_seq_len",
+         .reason = fmt::format("max_seq_len {} is more than the model's {}", stated, max_seq_len_)},
         out_.steps);
   }
 

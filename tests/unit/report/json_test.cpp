@@ -54,6 +54,18 @@ TEST(InspectJson, Unknown_IsNullAndNotApplicable_IsAbsent) {
   ASSERT_NE(memory.find("kv_pool_bytes"), nullptr);
   EXPECT_TRUE(memory.find("kv_pool_bytes")->is_null());
   EXPECT_EQ(memory.find("state_bytes_per_sequence"), nullptr);
+  EXPECT_EQ(memory.find("kv_bytes_per_batch"), nullptr);
+}
+
+TEST(InspectJson, Batch_HasItsBytesOrNull) {
+  InputAnswer answer = sample_answer();
+  engines::Memory& memory = answer.engines[0].resolution.memory;
+  memory.batch_sequences = 8;
+  EXPECT_THAT(inspect_json(kTool, {answer}, {}), HasSubstr("\"kv_bytes_per_batch\": null"));
+  memory.kv_bytes_per_batch = 4096;
+  const std::string text = inspect_json(kTool, {answer}, {});
+  EXPECT_THAT(text, HasSubstr("\"batch_sequences\": 8"));
+  EXPECT_THAT(text, HasSubstr("\"kv_bytes_per_batch\": 4096"));
 }
 
 TEST(InspectJson, Phase_LeavesTheOtherOut) {

@@ -24,6 +24,15 @@ TEST(InspectText, Table_HasTheDocumentedColumns) {
   EXPECT_THAT(text, HasSubstr("warn  trtllm: attention falls back\n"));
 }
 
+TEST(InspectText, Batch_IsSummedUp) {
+  InputAnswer answer = sample_answer();
+  engines::Memory& memory = answer.engines[0].resolution.memory;
+  memory.batch_sequences = 8;
+  memory.kv_bytes_per_batch = 8 * *memory.kv_bytes_per_sequence;
+  EXPECT_THAT(inspect_text(answer, {}), HasSubstr("16 GiB a sequence, 128 GiB of 8 sequences\n"));
+  EXPECT_THAT(inspect_text(answer, {.show = {"memory"}}), HasSubstr("KV of 8 sequences"));
+}
+
 TEST(InspectText, ControlBytesOfAFile_AreNeverRaw) {
   InputAnswer answer = sample_answer();
   answer.model.name = "a\x1b]0;b\x07";

@@ -173,6 +173,68 @@ TEST(Resolve, WhatDoesNotFit_IsAWarning) {
   EXPECT_NE(find_step(engine().resolve(request), "TRT-KV-POOL-OVER-MEMORY"), nullptr);
 }
 
+TEST(Resolve, LengthOverTheModels_IsAWarning) {
+  Request request = real_request("meta-llama__Meta-Llama-3.1-8B");
+  request.deployment.max_model_len = 131072;
+  EXPECT_EQ(find_step(engine().resolve(request), "TRT-SEQ-OVER-MODEL"), nullptr);
+  request.deployment.max_model_len = 131073;
+  const Resolution out = engine().resolve(request);
+  const Step* step = find_step(out, "TRT-SEQ-OVER-MODEL");
+  ASSERT_NE(step, nullptr);
+  EXPECT_EQ(step->severity, Severity::kWarn);
+  EXPECT_EQ(out.warnings, std::vector<std::string>{"max_seq_len 131073 is more than the model's "
+                                                   "131072"});
+  // Behind 2^31 the sizes go on in 64 bits.
+  request.deployment.max_model_len = std::int64_t{1} << 32;
+  EXPECT_EQ(engine().resolve(request).memory.kv_bytes_per_sequence, std::int64_t{131072} << 32);
+  // A model that states no length has none to exceed.
+  request.model.max_position_embeddings.value.reset();
+  EXPECT_EQ(find_step(engine().resolve(request), "TRT-SEQ-OVER-MODEL"), nullptr);
+}
+
+TEST(Resolve, Batch_IsCountedAndComparedWithThePool) {
+  Request request = real_request("meta-llama__Meta-Llama-3.1-8B");
+  EXPECT_FALSE(engine().resolve(request).memory.batch_sequences);
+  request.deployment.max_model_len = 1000;  // in 32 blocks, 1024 tokens
+  const std::int64_t pool_tokens = *engine().resolve(request).memory.kv_pool_tokens;
+  request.deployment.batch_size = pool_tokens / 1024;
+  const Resolution fits = engine().resolve(request);
+  EXPECT_EQ(fits.memory.kv_bytes_per_batch, 131072 * 1000 * (pool_tokens / 1024));
+  EXPECT_EQ(find_step(fits, "TRT-KV-BATCH-OVER-POOL"), nullptr);
+  *request.deployment.batch_size += 1;
+  const Resolution over = engine().resolve(request);
+  EXPECT_NE(find_step(over, "TRT-KV-BATCH-OVER-POOL"), nullptr);
+  EXPECT_EQ(over.warnings.size(), 1U);
+  EXPECT_EQ(over.status, Status::kOk);
+}
+
+TEST(Resolve, BatchOfLongSequences_IsATotalOf64BitsOrAWarning) {
+  Request request = real_request("meta-llama__Meta-Llama-3.1-8B");
+  request.deployment.max_model_len = 10485760;
+  request.deployment.batch_size = 4096;
+  EXPECT_EQ(engine().resolve(request).memory.kv_bytes_per_batch, 131072LL * 10485760 * 4096);
+  request.deployment.batch_size = std::int64_t{1} << 40;
+  const Resolution overflown = engine().resolve(request);
+  EXPECT_EQ(overflown.memory.batch_sequences, std::int64_t{1} << 40);
+  EXPECT_FALSE(overflown.memory.kv_bytes_per_batch);
+  const Step* step = find_step(overflown, "TRT-KV-BATCH-OVER-POOL");
+  ASSERT_NE(step, nullptr);
+  EXPECT_NE(step->reason.find("64 bits"), std::string::npos) << step->reason;
+}
+
+TEST(Resolve, BatchWithoutAPool_IsComparedWithTheDevice) {
+  Request request = real_request("meta-llama__Meta-Llama-3.1-8B");
+  request.deployment.settings = {{"kv_cache_config.free_gpu_memory_fraction", "1"}};
+  request.deployment.batch_size = 4;  // 64 GiB of 80
+  EXPECT_FALSE(engine().resolve(request).memory.kv_pool_tokens);
+  EXPECT_EQ(find_step(engine().resolve(request), "TRT-KV-BATCH-OVER-POOL"), nullptr);
+  request.deployment.batch_size = 5;
+  EXPECT_NE(find_step(engine().resolve(request), "TRT-KV-BATCH-OVER-POOL"), nullptr);
+  // A device of unknown memory has room for whatever is asked.
+  request.device.memory_bytes.reset();
+  EXPECT_EQ(find_step(engine().resolve(request), "TRT-KV-BATCH-OVER-POOL"), nullptr);
+}
+
 TEST(Resolve, EveryStep_HasARuleOfTheTableAReasonAndASource) {
   std::set<std::string_view> ids;
   for (const RuleInfo& rule : engine().rules()) {
