@@ -54,11 +54,12 @@ CLI::Option* declare(CLI::App& app, const OptionRow& row) {
 
 Error unknown_option(std::string_view argument) {
   const std::string_view name = argument.substr(0, argument.find('='));
+  const bool elsewhere = name.substr(0, 2) == "--" && find_option(name) != nullptr;
   return {.code = ErrorCode::kUsageUnknown,
-          .message = "unknown option",
+          .message = elsewhere ? "an option of another program of kernelpath" : "unknown option",
           .value = shorten(name, 64),
           .hint = "--help lists all options",
-          .near_matches = near_options(name)};
+          .near_matches = elsewhere ? std::vector<std::string>() : near_options(name)};
 }
 
 Error missing_value(const CLI::Error& error, const std::vector<std::string>& arguments) {
@@ -73,7 +74,9 @@ Error missing_value(const CLI::Error& error, const std::vector<std::string>& arg
 Arguments collect(const std::vector<CLI::Option*>& options, const CLI::Option& models) {
   Arguments out;
   for (std::size_t i = 0; i < options.size(); ++i) {
-    out.occurrences.push_back(options[i]->results());
+    out.occurrences.emplace_back();
+    if (options[i] == nullptr) continue;
+    out.occurrences.back() = options[i]->results();
     if (option_table()[i].kind != ValueKind::kOptionalText) continue;
     for (std::string& value : out.occurrences.back()) {
       if (value == "true") value.clear();
@@ -85,14 +88,16 @@ Arguments collect(const std::vector<CLI::Option*>& options, const CLI::Option& m
 
 }  // namespace
 
-Result<Arguments> parse_arguments(const std::vector<std::string>& arguments) {
+Result<Arguments> parse_arguments(const std::vector<std::string>& arguments, ProgramKind program) {
   KERNELPATH_CHECK_OK(refuse_empty_values(arguments));
   try {
     CLI::App app;
     app.set_help_flag();
     app.allow_extras();
-    std::vector<CLI::Option*> options;
-    for (const OptionRow& row : option_table()) options.push_back(declare(app, row));
+    std::vector<CLI::Option*> options;  // null for those of another program
+    for (const OptionRow& row : option_table()) {
+      options.push_back(is_option_of(program, row) ? declare(app, row) : nullptr);
+    }
     CLI::Option* models = app.add_option("MODEL")->expected(0, kMostModels)->allow_extra_args();
     models->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     // CLI11 takes a vector from its back.

@@ -21,7 +21,8 @@ struct Arguments {
 };
 
 // Takes `arguments` (without the program's name) apart. Errors: kUsageUnknown with the nearest
-// options, kUsage where a value is missing.
-Result<Arguments> parse_arguments(const std::vector<std::string>& arguments);
+// options, also for an option of another program; kUsage where a value is missing.
+Result<Arguments> parse_arguments(const std::vector<std::string>& arguments,
+                                  ProgramKind program = ProgramKind::kInspect);
 
 }  // namespace kernelpath::cli

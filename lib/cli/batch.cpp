@@ -1,6 +1,5 @@
 #include "cli/batch.h"
 
-#include "base/build_info.h"
 #include "base/text.h"
 #include "cli/batch_request.h"
 #include "cli/line_reader.h"
@@ -78,11 +77,8 @@ Result<void> check_options(const Invocation& invocation) {
 
 class Batch {
  public:
-  Batch(const Invocation& invocation, const ExternalModels& external_models, Output& output)
-      : invocation_(invocation),
-        external_models_(external_models),
-        output_(output),
-        tool_{std::string(invocation.program.name), std::string(build_info().version)} {}
+  Batch(const Invocation& invocation, BatchAnswers& answers, Output& output)
+      : invocation_(invocation), answers_(answers), output_(output) {}
 
   Result<void> run(LineReader& reader);
   [[nodiscard]] int exit_code() const { return exit_code_; }
@@ -91,15 +87,13 @@ class Batch {
   Result<void> answer_line(const LineReader::Line& line);
   // The text of one answer line, without its end.
   Result<std::string> answer(const json::Value& request, std::int64_t number);
-  Result<std::string> answer_in(const json::Value& request, const json::Value& in);
   Result<std::string> answer_model(const json::Value& request, const std::string& model,
                                    std::int64_t number);
   void warn_ignored(const std::vector<std::string>& fields, std::int64_t number);
 
   const Invocation& invocation_;
-  const ExternalModels& external_models_;
+  BatchAnswers& answers_;
   Output& output_;
-  report::Tool tool_;
   std::set<std::string> warned_fields_;
   int exit_code_ = kExitOk;
 };
@@ -126,36 +120,18 @@ json::Value id_of(const json::Value& request) {
   return id == nullptr ? json::Value::null() : *id;
 }
 
-Result<std::string> Batch::answer_in(const json::Value& request, const json::Value& in) {
-  KERNELPATH_TRY(name, batch_engine(request, invocation_.settings));
-  KERNELPATH_TRY(engine, engines::find_engine(name));
-  KERNELPATH_TRY(op, batch_op(request, in));
-  KERNELPATH_TRY(out, engine->answer(op, in));
-  json::Writer w;
-  w.begin_object().key("id").value(id_of(request)).key("out").value(out).end_object();
-  return w.take(0);
+std::string answer_line_of(const json::Value& request, const std::string& members) {
+  return fmt::format("{{\"id\":{},{}}}", json::to_text(id_of(request)), members);
 }
 
 Result<std::string> Batch::answer_model(const json::Value& request, const std::string& model,
                                         std::int64_t number) {
   KERNELPATH_TRY(line, batch_settings(request, invocation_.settings));
   warn_ignored(line.ignored_fields, number);
-  KERNELPATH_TRY(question, make_question(line.settings, invocation_.environment, external_models_));
-  Result<config::ModelConfig> config = config::load_model(model, question.load);
-  if (!config) return fail(std::move(config).error());
-  Result<report::InputAnswer> answer = answer_question(question, std::move(*config));
-  if (!answer) return fail(std::move(answer).error());
-  for (const std::string& finding : unmet_requirements(question, *answer)) {
-    invocation_.log.finding(finding);
-    exit_code_ = kExitFinding;
-  }
-  std::vector<report::InputAnswer> answers;
-  answers.push_back(std::move(*answer));
-  json::Writer w;
-  w.begin_object().key("id").value(id_of(request)).key("out");
-  report::write_inspect(w, tool_, answers, question.view);
-  w.end_object();
-  return w.take(0);
+  int code = kExitOk;
+  KERNELPATH_TRY(document, answers_.answer_model(line.settings, model, code));
+  exit_code_ = worse(exit_code_, code);
+  return answer_line_of(request, "\"out\":" + document);
 }
 
 // A misspelt option must not pass in silence; the protocol says that other fields are ignored.
@@ -174,7 +150,8 @@ Result<std::string> Batch::answer(const json::Value& request, std::int64_t numbe
   const json::Value* in = request.find("in");
   if (in != nullptr) {
     if (!in->is_object()) return fail(bad_request("\"in\" is not an object"));
-    return answer_in(request, *in);
+    KERNELPATH_TRY(members, answers_.answer_in(request, *in));
+    return answer_line_of(request, members);
   }
   const json::Value* model = request.find("model");
   if (model == nullptr) {
@@ -222,7 +199,7 @@ Result<void> Batch::run(LineReader& reader) {
   return {};
 }
 
-Result<int> run(const Invocation& invocation, const ExternalModels& external_models) {
+Result<int> run(const Invocation& invocation, BatchAnswers& answers) {
   KERNELPATH_CHECK_OK(check_options(invocation));
   const std::string& path = invocation.settings.text(Option::kBatch);
   Result<std::unique_ptr<InputFile>> input = open_batch(path);
@@ -230,7 +207,7 @@ Result<int> run(const Invocation& invocation, const ExternalModels& external_mod
   std::vector<ReportFile> reports = make_reports(invocation, {});
   Output& output = reports.front().output;
   LineReader reader((*input)->fd(), json::Limits{}.max_bytes, [&] { return output.flush(); });
-  Batch batch(invocation, external_models, output);
+  Batch batch(invocation, answers, output);
   Result<void> done = batch.run(reader);
   // What was answered stands, also where the input broke off.
   Result<void> committed = output.commit();
@@ -244,8 +221,8 @@ Result<int> run(const Invocation& invocation, const ExternalModels& external_mod
 
 }  // namespace
 
-int run_batch(const Invocation& invocation, const ExternalModels& external_models) {
-  const Result<int> code = run(invocation, external_models);
+int run_batch(const Invocation& invocation, BatchAnswers& answers) {
+  const Result<int> code = run(invocation, answers);
   if (code) return *code;
   invocation.log.error(code.error());
   return error_info(code.error().code).exit_code;

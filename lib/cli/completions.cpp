@@ -16,14 +16,16 @@ bool takes_value(const OptionRow& row) {
 }
 
 bool takes_file(const OptionRow& row) {
-  return row.id == Option::kBatch || row.id == Option::kOutput || row.id == Option::kConfigFile;
+  return row.id == Option::kBatch || row.id == Option::kOutput || row.id == Option::kConfigFile ||
+         row.id == Option::kYaml || row.id == Option::kBaseline;
 }
 
 bool takes_folder(const OptionRow& row) {
   return row.id == Option::kCustomModuleDirs || row.id == Option::kProfileDir;
 }
 
-std::vector<std::string> words_of(const OptionRow& row) {
+std::vector<std::string> words_of(const Program& program, const OptionRow& row) {
+  if (row.id == Option::kFormat) return split(program.formats, '|');
   if (row.choices.substr(0, 1) == "@") return table_words(row.choices.substr(1));
   return option_choices(row);
 }
@@ -58,7 +60,7 @@ std::string quoted(std::string_view text) {
   return "'" + out + "'";
 }
 
-std::string bash_case(const OptionRow& row) {
+std::string bash_case(const Program& program, const OptionRow& row) {
   const std::string pattern = join(spellings(row), "|");
   if (takes_file(row)) {
     return fmt::format("    {}) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", pattern);
@@ -67,15 +69,15 @@ std::string bash_case(const OptionRow& row) {
     return fmt::format("    {}) COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n", pattern);
   }
   return fmt::format("    {}) COMPREPLY=($(compgen -W {} -- \"$cur\")); return ;;\n", pattern,
-                     quoted(join(words_of(row), " ")));
+                     quoted(join(words_of(program, row), " ")));
 }
 
 std::string bash_script(const Program& program) {
   std::string cases;
   std::string names;
-  for (const OptionRow& row : option_table()) {
-    if (takes_value(row)) cases += bash_case(row);
-    for (const std::string& spelling : spellings(row)) names += spelling + " ";
+  for (const OptionRow* row : options_of(program.kind)) {
+    if (takes_value(*row)) cases += bash_case(program, *row);
+    for (const std::string& spelling : spellings(*row)) names += spelling + " ";
   }
   names.pop_back();
   return fmt::format(
@@ -103,12 +105,12 @@ std::string zsh_text(std::string_view text) {
   return out;
 }
 
-std::string zsh_action(const OptionRow& row) {
+std::string zsh_action(const Program& program, const OptionRow& row) {
   if (!takes_value(row)) return "";
   const std::string name = zsh_text(row.value_name);
   if (takes_file(row)) return fmt::format(":{}:_files", name);
   if (takes_folder(row)) return fmt::format(":{}:_files -/", name);
-  const std::vector<std::string> words = words_of(row);
+  const std::vector<std::string> words = words_of(program, row);
   if (words.empty()) return fmt::format(":{}: ", name);
   std::string list;
   for (const std::string& word : words) list += (list.empty() ? "" : " ") + zsh_text(word);
@@ -117,10 +119,10 @@ std::string zsh_action(const OptionRow& row) {
 
 std::string zsh_script(const Program& program) {
   std::string specs;
-  for (const OptionRow& row : option_table()) {
-    for (const std::string& spelling : spellings(row)) {
-      specs += "    " +
-               quoted(fmt::format("*{}[{}]{}", spelling, zsh_text(brief(row)), zsh_action(row))) +
+  for (const OptionRow* row : options_of(program.kind)) {
+    const std::string action = zsh_action(program, *row);
+    for (const std::string& spelling : spellings(*row)) {
+      specs += "    " + quoted(fmt::format("*{}[{}]{}", spelling, zsh_text(brief(*row)), action)) +
                " \\\n";
     }
   }
@@ -137,13 +139,14 @@ std::string zsh_script(const Program& program) {
 std::string fish_script(const Program& program) {
   std::string out =
       fmt::format("# fish completion for {0}: ~/.config/fish/completions/{0}.fish\n", program.name);
-  for (const OptionRow& row : option_table()) {
+  for (const OptionRow* option : options_of(program.kind)) {
+    const OptionRow& row = *option;
     std::string line = fmt::format("complete -c {}", program.name);
     if (row.short_name != 0) line += fmt::format(" -s {}", row.short_name);
     line += fmt::format(" -l {}", row.name);
     if (!row.alias.empty()) line += fmt::format(" -l {}", row.alias);
     if (takes_value(row)) line += takes_file(row) || takes_folder(row) ? " -r -F" : " -x";
-    const std::vector<std::string> words = words_of(row);
+    const std::vector<std::string> words = words_of(program, row);
     if (takes_value(row) && !words.empty()) line += " -a " + quoted(join(words, " "));
     out += line + " -d " + quoted(brief(row)) + "\n";
   }

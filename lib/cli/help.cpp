@@ -55,7 +55,9 @@ constexpr std::string_view kFooter =
     "environment over the file.";
 
 constexpr std::string_view kExitCodes =
-    "exit codes: 0 done; 1 a finding (--require unmet, a batch line not answered); 2 wrong use; 3 "
+    "exit codes: 0 done; 1 a finding (llm-validate: of --fail-on or worse; --require unmet; a "
+    "batch "
+    "line not answered); 2 wrong use; 3 "
     "the input cannot be used; 4 not possible here; 5 a limit; 6 reading or writing failed; 70 a "
     "bug of ours; 130 and 143 interrupted and terminated.";
 
@@ -66,8 +68,8 @@ std::string short_help(const Program& program) {
                                 usage_line(program), examples(program));
   for (const Group group : kGroups) {
     std::string names;
-    for (const OptionRow& row : option_table()) {
-      if (row.group == group) names += fmt::format("--{} ", shorter_name(row));
+    for (const OptionRow* row : options_of(program.kind)) {
+      if (row->group == group) names += fmt::format("--{} ", shorter_name(*row));
     }
     out += fmt::format("\n{}:\n{}", to_lower(group_title(group)), indented(trim(names), 2));
   }
@@ -83,8 +85,8 @@ std::string full_help(const Program& program) {
                     0);
   for (const Group group : kGroups) {
     out += fmt::format("\n{}\n", group_title(group));
-    for (const OptionRow& row : option_table()) {
-      if (row.group == group) out += option_help(row);
+    for (const OptionRow* row : options_of(program.kind)) {
+      if (row->group == group) out += option_help(*row);
     }
   }
   return out + "\n" + indented(kFooter, 0) + "\n" + indented(kExitCodes, 0);
@@ -92,8 +94,8 @@ std::string full_help(const Program& program) {
 
 std::string search_help(const Program& program, std::string_view word) {
   std::string out;
-  for (const OptionRow& row : option_table()) {
-    if (mentions(row, word)) out += option_help(row);
+  for (const OptionRow* row : options_of(program.kind)) {
+    if (mentions(*row, word)) out += option_help(*row);
   }
   if (!out.empty()) return out;
   return fmt::format("no option of {} mentions '{}'\n", program.name, escape_for_terminal(word));

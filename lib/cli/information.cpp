@@ -2,6 +2,7 @@
 
 #include "base/build_info.h"
 #include "base/text.h"
+#include "cli/rule_information.h"
 #include "engines/engine.h"
 #include "hardware/device.h"
 #include "json/writer.h"
@@ -124,14 +125,16 @@ std::string toml_value(const OptionRow& row, const Setting& setting) {
 }
 
 // Only what a config file may hold is part of the configuration.
-bool is_configuration(const OptionRow& row) { return row.scope != Scope::kCommandLine; }
+bool is_configuration(const Program& program, const OptionRow& row) {
+  return row.scope != Scope::kCommandLine && is_option_of(program.kind, row);
+}
 
-std::string config_json(const Settings& settings) {
+std::string config_json(const Program& program, const Settings& settings) {
   json::Writer w;
   write_header(w, "kernelpath/config");
   w.key("options").begin_array();
   for (const OptionRow& row : option_table()) {
-    if (!is_configuration(row)) continue;
+    if (!is_configuration(program, row)) continue;
     const Setting& setting = settings.of(row.id);
     w.begin_object().member("option", row.name).key("values").begin_array();
     for (const std::string& value : setting.values) w.value(value);
@@ -182,6 +185,7 @@ Result<std::string> explain_text(std::string_view code, bool json) {
       explain_rule_json(w, *engine, rule);
     }
   }
+  explain_feature_rule(code, text, w);
   w.end_array();
   if (!text.empty()) return json ? finish(w) : text;
   const std::vector<std::string> words = table_words("codes");
@@ -194,11 +198,11 @@ Result<std::string> explain_text(std::string_view code, bool json) {
                .near_matches = near_matches(code, names)});
 }
 
-std::string config_text(const Settings& settings, bool json) {
-  if (json) return config_json(settings);
+std::string config_text(const Program& program, const Settings& settings, bool json) {
+  if (json) return config_json(program, settings);
   std::string out;
   for (const OptionRow& row : option_table()) {
-    if (!is_configuration(row)) continue;
+    if (!is_configuration(program, row)) continue;
     const Setting& setting = settings.of(row.id);
     const bool unset = setting.values.empty() && row.kind != ValueKind::kFlag;
     // An unset option stands as a comment, so that the output is a config file.
@@ -227,7 +231,7 @@ Result<std::optional<std::string>> information_answer(const Program& program,
     KERNELPATH_TRY(text, explain_text(settings.text(Option::kExplain), json));
     return text;
   }
-  if (settings.flag(Option::kPrintConfig)) return config_text(settings, json);
+  if (settings.flag(Option::kPrintConfig)) return config_text(program, settings, json);
   return std::nullopt;
 }
 

@@ -36,10 +36,10 @@ Result<std::string> list_text(const Settings& settings, std::string_view kind, b
 // Error kUsageUnknown with near matches.
 Result<std::string> explain_text(std::string_view code, bool json);
 // TOML that may be used as a config file, with the origin of each value as a comment.
-std::string config_text(const Settings& settings, bool json);
+std::string config_text(const Program& program, const Settings& settings, bool json);
 
 // The words of a table that completions offer: "devices", "engines", "backends", "packages",
-// "kinds", "codes".
+// "kinds", "codes", "rules".
 std::vector<std::string> table_words(std::string_view table);
 
 }  // namespace kernelpath::cli

@@ -3,18 +3,19 @@
 #include "base/build_info.h"
 #include "base/text.h"
 #include "cli/batch.h"
+#include "cli/batch_request.h"
 #include "cli/information.h"
+#include "cli/model_input.h"
 #include "cli/question.h"
 #include "cli/report_files.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
+#include "json/writer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <unistd.h>
 
 namespace kernelpath::cli {
@@ -39,51 +40,15 @@ int wrong_use(const Invocation& invocation, const Error& error) {
   return code;
 }
 
-// Standard input up to one byte more than a configuration may have; the reader refuses that.
-Result<std::string> read_standard_input() {
-  const std::size_t most = json::Limits{}.max_bytes + 1;
-  std::string out;
-  std::array<char, 1 << 16> block{};
-  while (out.size() < most && stop_signal() == 0) {
-    const ssize_t count = read(STDIN_FILENO, block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      return fail({.code = ErrorCode::kRuntime,
-                   .message = std::string("reading failed: ") + std::strerror(errno),
-                   .file = "-"});
-    }
-    if (count == 0) break;
-    out.append(block.data(), static_cast<std::size_t>(count));
-  }
-  return out;
-}
-
-Result<config::ModelConfig> load(const Question& question, const std::string& path) {
-  if (path != "-") return config::load_model(path, question.load);
-  KERNELPATH_TRY(text, read_standard_input());
-  return config::load_model(path, question.load, text);
-}
-
 Result<void> check_batch(const Settings& settings) {
   if (settings.text(Option::kBatch) != "-" || !is_terminal(STDIN_FILENO)) return {};
   return fail(
       {.code = ErrorCode::kUsage, .message = "--batch is '-', but standard input is a terminal"});
 }
 
-Result<void> check_models(const std::vector<std::string>& models) {
-  const auto from_stdin = std::count(models.begin(), models.end(), "-");
-  if (models.empty()) {
-    return fail({.code = ErrorCode::kUsage, .message = "no MODEL is given"});
-  }
-  if (from_stdin > 1) {
-    return fail({.code = ErrorCode::kUsageConflict,
-                 .message = "standard input can be one MODEL only, '-' stands twice"});
-  }
-  if (from_stdin == 1 && is_terminal(STDIN_FILENO)) {
-    return fail(
-        {.code = ErrorCode::kUsage, .message = "MODEL is '-', but standard input is a terminal"});
-  }
-  return {};
+Result<void> check_inputs(const std::vector<std::string>& models) {
+  if (models.empty()) return fail({.code = ErrorCode::kUsage, .message = "no MODEL is given"});
+  return check_models(models);
 }
 
 bool all_readers_are_gone(const std::vector<ReportFile>& reports) {
@@ -117,14 +82,18 @@ void log_engines(const Log& log, const report::InputAnswer& answer) {
   }
 }
 
+report::Tool tool_of(const Invocation& invocation) {
+  return {std::string(invocation.program.name), std::string(build_info().version)};
+}
+
 Result<int> answer_models(const Invocation& invocation, const Question& question) {
-  const report::Tool tool{std::string(invocation.program.name), std::string(build_info().version)};
+  const report::Tool tool = tool_of(invocation);
   std::vector<ReportFile> reports = make_reports(invocation, question.view);
   std::vector<report::InputAnswer> answers;
   int code = kExitOk;
   for (const std::string& path : invocation.models) {
     if (stop_signal() != 0 || all_readers_are_gone(reports)) break;
-    Result<config::ModelConfig> model = load(question, path);
+    Result<config::ModelConfig> model = load_input(path, question.load);
     // Half a configuration from an interrupted pipe is not an error of the input.
     if (stop_signal() != 0) break;
     if (!model) {
@@ -142,25 +111,66 @@ Result<int> answer_models(const Invocation& invocation, const Question& question
   return worse(code, conclude(invocation, question, answers));
 }
 
+class InspectAnswers : public BatchAnswers {
+ public:
+  InspectAnswers(const Invocation& invocation, const ExternalModels& external)
+      : invocation_(invocation), external_(external) {}
+
+  Result<std::string> answer_in(const json::Value& request, const json::Value& in) override {
+    KERNELPATH_TRY(name, batch_engine(request, invocation_.settings));
+    KERNELPATH_TRY(engine, engines::find_engine(name));
+    KERNELPATH_TRY(op, batch_op(request, in));
+    KERNELPATH_TRY(out, engine->answer(op, in));
+    return "\"out\":" + json::to_text(out);
+  }
+
+  Result<std::string> answer_model(const Settings& settings, const std::string& model,
+                                   int& exit_code) override {
+    KERNELPATH_TRY(question, make_question(settings, invocation_.environment, external_));
+    Result<config::ModelConfig> config = config::load_model(model, question.load);
+    if (!config) return fail(std::move(config).error());
+    Result<report::InputAnswer> answer = answer_question(question, std::move(*config));
+    if (!answer) return fail(std::move(answer).error());
+    for (const std::string& finding : unmet_requirements(question, *answer)) {
+      invocation_.log.finding(finding);
+      exit_code = kExitFinding;
+    }
+    std::vector<report::InputAnswer> answers;
+    answers.push_back(std::move(*answer));
+    json::Writer w;
+    report::write_inspect(w, tool_of(invocation_), answers, question.view);
+    return w.take(0);
+  }
+
+ private:
+  const Invocation& invocation_;
+  const ExternalModels& external_;
+};
+
 }  // namespace
 
 const Program& inspect_program() {
   static const Program kProgram = {
+      .kind = ProgramKind::kInspect,
       .name = "llm-inspect",
       .summary = "which attention kernel a model's config.json resolves to in each engine, and why",
       .usage = "[options] MODEL…",
-      .examples = kExamples};
+      .examples = kExamples,
+      .formats = "text|json|jsonl|md"};
   return kProgram;
 }
 
 int run_inspect(const Invocation& invocation) {
   const bool batch = invocation.settings.is_set(Option::kBatch);
   const Result<void> inputs =
-      batch ? check_batch(invocation.settings) : check_models(invocation.models);
+      batch ? check_batch(invocation.settings) : check_inputs(invocation.models);
   if (!inputs) return wrong_use(invocation, inputs.error());
   const Result<ExternalModels> external = load_external_models(invocation.settings);
   if (!external) return report_error(invocation, external.error());
-  if (batch) return run_batch(invocation, *external);
+  if (batch) {
+    InspectAnswers answers(invocation, *external);
+    return run_batch(invocation, answers);
+  }
   const Result<Question> question =
       make_question(invocation.settings, invocation.environment, *external);
   if (!question) return report_error(invocation, question.error());

@@ -14,8 +14,11 @@ namespace {
 using enum ValueKind;
 using enum Scope;
 using enum Group;
+using enum OfPrograms;
 
 constexpr std::string_view kNone = "";
+constexpr std::int64_t kNoMaximum = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxPageSize = std::int64_t{1} << 20;  // no engine has pages near it
 
 constexpr std::array kTable = {
     // clang-format off
@@ -61,17 +64,17 @@ constexpr std::array kTable = {
      "NAME", "@backends", kNone, 0,
      "Attention backend to ask for, in any case. A name that the engine does not know is an error."},
     OptionRow{Option::kDtype, "dtype", kNone, 0, kText, kRequest, kDeployment,
-     "NAME", "bfloat16|float16|float32|auto", kNone, 0,
+     "NAME", "@dtypes", kNone, 0,
      "Type of the activations; else the model's."},
     OptionRow{Option::kKv, "kv-cache-dtype", "kv", 0, kText, kRequest, kDeployment,
-     "TYPE", "auto|bfloat16|float16|fp8|nvfp4", kNone, 0,
+     "TYPE", "@kv-dtypes", kNone, 0,
      "Type of the KV cache; else what the checkpoint and the engine decide."},
     OptionRow{Option::kQuantization, "quantization", kNone, 0, kText, kRequest, kDeployment,
      "NAME", kNone, kNone, 0,
      "Weight quantisation in place of the checkpoint's."},
     OptionRow{Option::kPageSize, "page-size", "block-size", 0, kInteger, kRequest, kDeployment,
      "TOKENS", kNone, kNone, 1,
-     "Tokens in one block of the KV cache."},
+     "Tokens in one block of the KV cache.", kMaxPageSize},
     OptionRow{Option::kMaxModelLen, "max-model-len", kNone, 0, kInteger, kRequest, kDeployment,
      "TOKENS", kNone, kNone, 1,
      "Longest sequence; else the model's context length."},
@@ -102,33 +105,63 @@ constexpr std::array kTable = {
      "PART,…",
      "all|class|attention|backend|candidates|kv|memory|rope|quant|moe|state|draft|weights", kNone, 0,
      "Derived values with the field, file or default that each comes from; resolved options with "
-     "who set them."},
+     "who set them.", kNoMaximum, kInspectOnly},
     OptionRow{Option::kPhase, "phase", kNone, 0, kChoice, kRequest, kAnswer,
      "prefill|decode|both", "prefill|decode|both", "both", 0,
-     "Phases whose inner kernels are shown."},
+     "Phases whose inner kernels are shown.", kNoMaximum, kInspectOnly},
     OptionRow{Option::kLayers, "layers", kNone, 0, kFlag, kProcess, kAnswer,
      kNone, kNone, kNone, 0,
-     "One row for each group of layers that resolve alike."},
+     "One row for each group of layers that resolve alike.", kNoMaximum, kInspectOnly},
     OptionRow{Option::kWhy, "why", kNone, 0, kFlag, kProcess, kAnswer,
      kNone, kNone, kNone, 0,
      "All steps, in the order in which one debugs a deployment."},
     OptionRow{Option::kWhyNot, "why-not", kNone, 0, kText, kRequest, kAnswer,
      "BACKEND", "@backends", kNone, 0,
-     "What refuses BACKEND here, and the smallest changes that would admit it."},
+     "What refuses BACKEND here, and the smallest changes that would admit it.", kNoMaximum, kInspectOnly},
     OptionRow{Option::kRequire, "require", kNone, 0, kList, kProcess, kAnswer,
      "ENGINE=BACKEND", kNone, kNone, 0,
-     "End with code 1 unless every model gets this backend."},
+     "End with code 1 unless every model gets this backend.", kNoMaximum, kInspectOnly},
     OptionRow{Option::kSources, "sources", kNone, 0, kFlag, kProcess, kAnswer,
      kNone, kNone, kNone, 0,
      "The engine's file and its version behind each rule."},
+    OptionRow{Option::kYaml, "yaml", kNone, 0, kRepeated, kRequest, kQuestion,
+     "FILE", kNone, kNone, 0,
+     "An options file of TensorRT-LLM (extra LLM API options). Several are merged, the last wins; "
+     "options of this command line win over files.", kNoMaximum, kValidateOnly},
+    OptionRow{Option::kCommand, "command", kNone, 0, kText, kRequest, kQuestion,
+     "'PROGRAM …'", kNone, kNone, 0,
+     "The engine's own command line ('trtllm-serve …'); its engine is the one that is asked. "
+     "Options of this command line win over it.", kNoMaximum, kValidateOnly},
+    OptionRow{Option::kFailOn, "fail-on", kNone, 0, kChoice, kProcess, kAnswer,
+     "error|warn|never", "error|warn|never", "error", 0,
+     "End with code 1 if there is a finding of this level or worse.", kNoMaximum, kValidateOnly},
+    OptionRow{Option::kRule, "rule", kNone, 0, kList, kProcess, kAnswer,
+     "ID,…", "@rules", kNone, 0,
+     "Only these rules count (--list rules).", kNoMaximum, kValidateOnly},
+    OptionRow{Option::kSkip, "skip", kNone, 0, kList, kProcess, kAnswer,
+     "ID,…", "@rules", kNone, 0,
+     "These rules do not count.", kNoMaximum, kValidateOnly},
+    OptionRow{Option::kBaseline, "baseline", kNone, 0, kText, kProcess, kAnswer,
+     "FILE", kNone, kNone, 0,
+     "A JSON or SARIF report of an earlier run: what it has found already is shown and does not "
+     "count.", kNoMaximum, kValidateOnly},
+    OptionRow{Option::kSuggest, "suggest", kNone, 0, kFlag, kRequest, kAnswer,
+     kNone, kNone, kNone, 0,
+     "The smallest changes of options, then of the device, that remove each error; each was "
+     "validated.", kNoMaximum, kValidateOnly},
+    OptionRow{Option::kMatrix, "matrix", kNone, 0, kOptionalText, kCommandLine, kAnswer,
+     "[=AXIS,…]", kNone, kNone, 0,
+     "Feature against feature as the documentation of one engine has it; with AXIS, all values of "
+     "these options judged: --matrix=backend,kv,page-size=32|64.", kNoMaximum, kValidateOnly},
     OptionRow{Option::kBatch, "batch", kNone, 0, kText, kCommandLine, kAnswer,
      "FILE", kNone, kNone, 0,
      "One JSON request a line from FILE or - (standard input), one answer a line. Other options "
      "are the defaults of each line."},
 
     OptionRow{Option::kFormat, "format", kNone, 'f', kChoice, kProcess, kOutput,
-     "text|json|jsonl|md", "text|json|jsonl|md", "text", 0,
-     "Format of the answer."},
+     "NAME", "text|json|jsonl|md|html|sarif|junit|github", "text", 0,
+     "Format of the answer: text, json, jsonl or md; llm-validate also has html, sarif, junit and "
+     "github."},
     OptionRow{Option::kJson, "json", kNone, 0, kFlag, kCommandLine, kOutput,
      kNone, kNone, kNone, 0, "The same as --format json."},
     OptionRow{Option::kOutput, "output", kNone, 'o', kRepeated, kCommandLine, kOutput,
@@ -205,6 +238,26 @@ std::string_view group_title(Group group) {
 std::span<const OptionRow> option_table() { return kTable; }
 
 const OptionRow& option_row(Option option) { return kTable[static_cast<std::size_t>(option)]; }
+
+bool is_option_of(ProgramKind program, const OptionRow& row) {
+  switch (row.programs) {
+    case kAll:
+      return true;
+    case kInspectOnly:
+      return program == ProgramKind::kInspect;
+    case kValidateOnly:
+      return program == ProgramKind::kValidate;
+  }
+  return false;
+}
+
+std::vector<const OptionRow*> options_of(ProgramKind program) {
+  std::vector<const OptionRow*> out;
+  for (const OptionRow& row : kTable) {
+    if (is_option_of(program, row)) out.push_back(&row);
+  }
+  return out;
+}
 
 const OptionRow* find_option(std::string_view name) {
   const std::string wanted = with_dashes(name);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,6 +51,14 @@ enum class Option : std::uint8_t {
   kWhyNot,
   kRequire,
   kSources,
+  kYaml,
+  kCommand,
+  kFailOn,
+  kRule,
+  kSkip,
+  kBaseline,
+  kSuggest,
+  kMatrix,
   kBatch,
   // output
   kFormat,
@@ -93,6 +102,12 @@ enum class Scope : std::uint8_t {
   kRequest,      // these and the fields of a --batch line: it belongs to one question
 };
 
+// The programs of this build.
+enum class ProgramKind : std::uint8_t { kInspect, kValidate };
+
+// Which of them have an option.
+enum class OfPrograms : std::uint8_t { kAll, kInspectOnly, kValidateOnly };
+
 struct OptionRow {
   Option id;
   std::string_view name;   // long name without dashes; config-file key; with "_" the batch field
@@ -107,18 +122,26 @@ struct OptionRow {
   std::string_view default_value;  // as a user would write it; empty: unset
   std::int64_t minimum;            // of kInteger
   std::string_view help;           // one or two sentences
+  std::int64_t maximum = std::numeric_limits<std::int64_t>::max();  // of kInteger
+  OfPrograms programs = OfPrograms::kAll;
 };
 
 // What differs between the programs.
 struct Program {
+  ProgramKind kind;
   std::string_view name;                       // "llm-inspect"
   std::string_view summary;                    // one sentence
   std::string_view usage;                      // "[options] MODEL…"
   std::span<const std::string_view> examples;  // two, for -h
+  std::string_view formats;                    // of --format: "text|json"
 };
 
 std::span<const OptionRow> option_table();
 const OptionRow& option_row(Option option);
+
+bool is_option_of(ProgramKind program, const OptionRow& row);
+// The rows of one program, in the order of the table.
+std::vector<const OptionRow*> options_of(ProgramKind program);
 
 // The row that a long name or alias (with or without dashes, "_" read as "-") or one letter names,
 // or null.

@@ -64,6 +64,17 @@ LogStyle log_style(const Settings& settings, const ProcessEnvironment& environme
   return style;
 }
 
+// The table has the formats of all programs.
+Result<void> check_format(const Program& program, const Settings& settings) {
+  const std::string& format = settings.text(Option::kFormat);
+  const std::vector<std::string> formats = split(program.formats, '|');
+  if (std::find(formats.begin(), formats.end(), format) != formats.end()) return {};
+  return fail({.code = ErrorCode::kUsage,
+               .message = "not one of " + join_words(formats, "or"),
+               .where = settings.of(Option::kFormat).where,
+               .value = format});
+}
+
 int report_error(const Log& log, const Error& error) {
   log.error(error);
   return error_info(error.code).exit_code;
@@ -78,7 +89,7 @@ int print(const Log& log, std::string_view text) {
 
 int run(const Program& program, Log& log, const std::vector<std::string>& arguments,
         ProgramBody body) {
-  const Result<Arguments> parsed = parse_arguments(arguments);
+  const Result<Arguments> parsed = parse_arguments(arguments, program.kind);
   if (!parsed) return report_error(log, parsed.error());
   // Help is answered before any value is judged: who asks for it may have a broken config file.
   if (const std::optional<std::string> help = help_answer(program, *parsed, arguments)) {
@@ -87,6 +98,8 @@ int run(const Program& program, Log& log, const std::vector<std::string>& argume
   ProcessEnvironment environment = read_environment();
   Result<Settings> settings = make_settings(*parsed, environment, program.name);
   if (!settings) return report_error(log, settings.error());
+  const Result<void> format = check_format(program, *settings);
+  if (!format) return report_error(log, format.error());
   log.set_style(log_style(*settings, environment));
   if (settings->is_set(Option::kProfileDir)) {
     const Result<void> used = engines::use_profile_folder(settings->text(Option::kProfileDir));

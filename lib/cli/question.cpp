@@ -178,21 +178,41 @@ Result<engines::Environment> make_environment(const Settings& settings,
   return out;
 }
 
-// A name of no engine's table is a misspelling; which engines look for the package is their affair.
-Result<void> check_packages(const Settings& settings, Option option) {
-  if (settings.list(option).empty()) return {};
-  const std::vector<std::string> known = table_words("packages");
-  for (const std::string& name : lower_case(settings.list(option))) {
+// An option whose values are names of a table of the engines.
+struct NamedOption {
+  Option option;
+  std::string_view table;
+  std::string_view unknown;  // the message, before the names that there are
+};
+
+Result<void> check_words(const Settings& settings, const NamedOption& named) {
+  if (settings.list(named.option).empty()) return {};
+  const std::vector<std::string> known = table_words(named.table);
+  for (const std::string& name : lower_case(settings.list(named.option))) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::vector<std::string_view> candidates(known.begin(), known.end());
-    return fail(
-        at(settings, option,
-           {.code = ErrorCode::kUsageUnknown,
-            .message = "no engine looks for such a package; they look for " + join_words(known),
-            .value = shorten(name, 64),
-            .near_matches = near_matches(name, candidates)}));
+    return fail(at(settings, named.option,
+                   {.code = ErrorCode::kUsageUnknown,
+                    .message = std::string(named.unknown) + join_words(known),
+                    .value = shorten(name, 64),
+                    .near_matches = near_matches(name, candidates)}));
   }
   return {};
+}
+
+// A name of no engine's table is a misspelling; which engines look for the package is their affair.
+Result<void> check_packages(const Settings& settings, Option option) {
+  return check_words(settings,
+                     {option, "packages", "no engine looks for such a package; they look for "});
+}
+
+// A type that one engine has and another has not is that engine's refusal.
+Result<void> check_dtypes(const Settings& settings) {
+  KERNELPATH_CHECK_OK(check_words(
+      settings,
+      {Option::kDtype, "dtypes", "no engine has such a type of activations; they have "}));
+  return check_words(
+      settings, {Option::kKv, "kv-dtypes", "no engine has such a type of KV cache; they have "});
 }
 
 Result<void> check_speculative(const Settings& settings) {
@@ -293,8 +313,11 @@ Result<ExternalModels> load_external_models(const Settings& settings) {
   return engines::load_external_models(folders);
 }
 
-Result<Question> make_question(const Settings& settings, const ProcessEnvironment& process,
-                               const ExternalModels& external_models) {
+namespace {
+
+// What both programs ask; nothing of it was checked against an engine's arguments.
+Result<Question> unchecked_question(const Settings& settings, const ProcessEnvironment& process,
+                                    const ExternalModels& external_models) {
   Question out;
   KERNELPATH_TRY(chosen, chosen_engines(settings));
   KERNELPATH_TRY(device, chosen_device(settings));
@@ -303,6 +326,7 @@ Result<Question> make_question(const Settings& settings, const ProcessEnvironmen
   const engines::Deployment deployment = common_deployment(settings);
   KERNELPATH_CHECK_OK(check_packages(settings, Option::kLacks));
   KERNELPATH_CHECK_OK(check_packages(settings, Option::kHas));
+  KERNELPATH_CHECK_OK(check_dtypes(settings));
   KERNELPATH_CHECK_OK(check_speculative(settings));
   for (const Engine* engine : chosen) {
     EngineQuestion question{engine, deployment, environment, {}};
@@ -310,12 +334,27 @@ Result<Question> make_question(const Settings& settings, const ProcessEnvironmen
     out.engines.push_back(std::move(question));
   }
   KERNELPATH_CHECK_OK(add_settings(settings, out.engines));
-  for (const EngineQuestion& question : out.engines) {
-    KERNELPATH_CHECK_OK(question.engine->check(question.deployment, question.environment));
-  }
   out.load.strict = settings.flag(Option::kStrict);
   out.lacks = environment.lacks;
   out.has = environment.has;
+  out.view.why = settings.flag(Option::kWhy);
+  out.view.sources = settings.flag(Option::kSources);
+  return out;
+}
+
+}  // namespace
+
+Result<Question> make_rules_question(const Settings& settings, const ProcessEnvironment& process,
+                                     const ExternalModels& external_models) {
+  return unchecked_question(settings, process, external_models);
+}
+
+Result<Question> make_question(const Settings& settings, const ProcessEnvironment& process,
+                               const ExternalModels& external_models) {
+  KERNELPATH_TRY(out, unchecked_question(settings, process, external_models));
+  for (const EngineQuestion& question : out.engines) {
+    KERNELPATH_CHECK_OK(question.engine->check(question.deployment, question.environment));
+  }
   out.why_not_backend = settings.text(Option::kWhyNot);
   KERNELPATH_CHECK_OK(add_requirements(settings, out));
   KERNELPATH_CHECK_OK(check_show_parts(settings.list(Option::kShow)));
@@ -323,9 +362,7 @@ Result<Question> make_question(const Settings& settings, const ProcessEnvironmen
   out.view.prefill = settings.text(Option::kPhase) != "decode";
   out.view.decode = settings.text(Option::kPhase) != "prefill";
   out.view.layers = settings.flag(Option::kLayers);
-  out.view.why = settings.flag(Option::kWhy);
-  out.view.sources = settings.flag(Option::kSources);
-  return out;
+  return std::move(out);
 }
 
 Result<report::InputAnswer> answer_question(const Question& question, config::ModelConfig model) {

@@ -49,6 +49,11 @@ Result<ExternalModels> load_external_models(const Settings& settings);
 Result<Question> make_question(const Settings& settings, const ProcessEnvironment& process,
                                const ExternalModels& external_models);
 
+// The same for llm-validate: what an engine would refuse of it is for the rules to find.
+// Errors: those of names that no engine knows.
+Result<Question> make_rules_question(const Settings& settings, const ProcessEnvironment& process,
+                                     const ExternalModels& external_models);
+
 // The steps, warnings and verdicts of every engine for one model.
 Result<report::InputAnswer> answer_question(const Question& question, config::ModelConfig model);
 

@@ -14,9 +14,10 @@ struct Target {
   std::string path;  // "-": standard output
 };
 
-Target read_target(const std::string& text, const std::string& default_format) {
+Target read_target(const Program& program, const std::string& text,
+                   const std::string& default_format) {
   const std::size_t colon = text.find(':');
-  const std::vector<std::string> formats = option_choices(option_row(Option::kFormat));
+  const std::vector<std::string> formats = split(program.formats, '|');
   const std::string prefix = text.substr(0, colon);
   const bool names_format = colon != std::string::npos && colon + 1 < text.size() &&
                             std::find(formats.begin(), formats.end(), prefix) != formats.end();
@@ -61,7 +62,7 @@ std::vector<ReportFile> make_reports(const Invocation& invocation, const report:
   if (targets.empty()) targets = {format + ":-"};
   std::vector<ReportFile> out;
   for (const std::string& text : targets) {
-    out.push_back(make_report(invocation, read_target(text, format), view));
+    out.push_back(make_report(invocation, read_target(invocation.program, text, format), view));
   }
   return out;
 }

@@ -53,6 +53,9 @@ Result<std::string> read_integer(const OptionRow& row, std::string_view value,
   if (*number < row.minimum) {
     return fail(bad_value(where, fmt::format("must be at least {}", row.minimum), value));
   }
+  if (*number > row.maximum) {
+    return fail(bad_value(where, fmt::format("must be at most {}", row.maximum), value));
+  }
   return std::to_string(*number);
 }
 

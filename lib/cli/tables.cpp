@@ -1,6 +1,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/information.h"
+#include "cli/rule_information.h"
 #include "engines/engine.h"
 #include "hardware/device.h"
 #include "json/writer.h"
@@ -117,6 +118,13 @@ Result<std::vector<EngineRows>> rows_of(const Settings& settings, std::string_vi
     out.push_back({std::string(engine->name()), std::string(engine->version()),
                    kind == "rules" ? rule_rows(*engine) : engine->table(kind)});
   }
+  if (kind == "rules") {
+    std::vector<std::string_view> names;
+    for (const Engine* engine : chosen) names.push_back(engine->name());
+    for (RuleTableRows& table : feature_rule_rows(names)) {
+      out.push_back({std::move(table.engine), std::move(table.version), std::move(table.rows)});
+    }
+  }
   if (!out.empty()) return out;
   const std::vector<std::string> kinds = all_kinds();
   const std::vector<std::string_view> names(kinds.begin(), kinds.end());
@@ -200,11 +208,14 @@ std::vector<std::string> table_words(std::string_view table) {
   if (table == "codes") {
     for (const ErrorInfo& info : error_table()) out.emplace_back(info.id);
   }
+  if (table == "codes" || table == "rules") {
+    for (std::string& id : feature_rule_ids()) append_new(out, std::move(id));
+  }
   for (const Engine* engine : engines::all_engines()) {
     if (table == "engines") {
       append_new(out, std::string(engine->name()));
       append_new(out, fmt::format("{}@{}", engine->name(), engine->version()));
-    } else if (table == "codes") {
+    } else if (table == "codes" || table == "rules") {
       for (const engines::RuleInfo& rule : engine->rules()) append_new(out, std::string(rule.id));
     } else {
       for (const TableRow& row : engine->table(table)) append_new(out, row.name);

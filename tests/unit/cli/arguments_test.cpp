@@ -81,5 +81,13 @@ TEST(ParseArguments, EmptyValueAfterEquals_DoesNotTakeTheModel) {
   EXPECT_EQ(parsed.error().where, "--device");
 }
 
+TEST(ParseArguments, OptionOfAnotherProgram_IsNamedAsSuch) {
+  const Result<Arguments> parsed = parse_arguments({"m", "--suggest"}, ProgramKind::kInspect);
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().code, ErrorCode::kUsageUnknown);
+  EXPECT_NE(parsed.error().message.find("another program"), std::string::npos);
+  EXPECT_TRUE(parse_arguments({"m", "--suggest"}, ProgramKind::kValidate));
+}
+
 }  // namespace
 }  // namespace kernelpath::cli

@@ -47,8 +47,23 @@ TEST(NearOptions, Misspelling_GivesTheName) {
 
 TEST(OptionSignature, AliasAndShortName_AreShown) {
   EXPECT_EQ(option_signature(option_row(Option::kKv)), "--kv-cache-dtype, --kv TYPE");
-  EXPECT_EQ(option_signature(option_row(Option::kFormat)), "-f, --format text|json|jsonl|md");
+  EXPECT_EQ(option_signature(option_row(Option::kFormat)), "-f, --format NAME");
   EXPECT_EQ(option_signature(option_row(Option::kHelp)), "-h, --help[=WORD]");
+}
+
+TEST(OptionsOf, AnotherProgramsOptions_AreLeftOut) {
+  const auto has = [](ProgramKind program, Option option) {
+    for (const OptionRow* row : options_of(program)) {
+      if (row->id == option) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(has(ProgramKind::kInspect, Option::kWhyNot));
+  EXPECT_FALSE(has(ProgramKind::kValidate, Option::kWhyNot));
+  EXPECT_FALSE(has(ProgramKind::kInspect, Option::kSuggest));
+  EXPECT_TRUE(has(ProgramKind::kValidate, Option::kSuggest));
+  EXPECT_TRUE(has(ProgramKind::kInspect, Option::kKv));
+  EXPECT_TRUE(has(ProgramKind::kValidate, Option::kKv));
 }
 
 TEST(EnvironmentName, Dashes_BecomeUnderscores) {

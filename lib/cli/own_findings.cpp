@@ -1,0 +1,199 @@
+#include "cli/own_findings.h"
+
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+
+namespace kernelpath::cli {
+namespace {
+
+using features::CommandNote;
+using features::Level;
+using features::Rule;
+using features::Stage;
+
+// A step of the resolution, without its engine's prefix, and the rule of the table that says the
+// same of the arguments.
+struct SameThing {
+  std::string_view step;
+  std::string_view rule;
+};
+constexpr std::array<SameThing, 15> kSameThings = {
+    {{"ATTN-FALLBACK", "BACKEND-FALLBACK"},
+     {"ATTN-SPARSE-DROPPED", "SPARSE-DROPPED"},
+     {"SPARSE-NEEDS-KNOWN-BACKEND", "SPARSE-DROPPED"},
+     {"CP-NOT-HELIX", "CP-TYPE"},
+     {"HEADS-INDIVISIBLE", "HEADS-NOT-DIVISIBLE"},
+     {"KV-FRACTION", "KV-FRACTION-ONE"},
+     {"NVFP4-INDIVISIBLE", "KV-NVFP4-ALIGN"},
+     {"ROPE-OFF-KV-EVICTION", "ROPE-FUSION-OFF"},
+     {"L4-SEQ-CAP", "LLAMA4-CAPPED"},
+     {"L4-UNCAPPED", "CASE-CHUNK-LOST"},
+     {"L4-BACKEND", "CASE-CHUNK-LOST"},
+     {"SKIP-CORRECTION-OFF", "SKIPCORR-OFF-SM"},
+     {"KV-ESTIMATE-DIFFERS", "KV-ESTIMATE-LOW"},
+     {"ARG-UNREAD", "OPTION-UNREAD"},
+     {"KV-POOL-OVER-MEMORY", "MEM-WEIGHTS"}}};
+
+std::string_view without_prefix(std::string_view id) {
+  const std::size_t dash = id.find('-');
+  return dash == std::string_view::npos ? id : id.substr(dash + 1);
+}
+
+bool is_said(const report::EngineFindings& findings, std::string_view name) {
+  const auto says = [&findings](std::string_view id) {
+    return std::any_of(findings.findings.begin(), findings.findings.end(),
+                       [id](const report::ReportedFinding& f) { return f.finding.id == id; });
+  };
+  if (says(name)) return true;
+  return std::any_of(kSameThings.begin(), kSameThings.end(),
+                     [&](const SameThing& same) { return same.step == name && says(same.rule); });
+}
+
+// Rules of an engine's resolution in the form of the tables; made once, they live on.
+const Rule* rule_of(const engines::Engine& engine, std::string_view id, Level level) {
+  static std::deque<Rule> rules;
+  static std::map<std::string, const Rule*, std::less<>> known;
+  const std::string key = fmt::format("{}@{}/{}", engine.name(), engine.version(), id);
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  for (const engines::RuleInfo& info : engine.rules()) {
+    if (info.id != id) continue;
+    Rule& rule = rules.emplace_back();
+    rule.id = id;
+    rule.level = level;
+    rule.stage = Stage::kBuild;
+    rule.why = info.why;
+    rule.source = {.project = std::string(engine.name()),
+                   .file = std::string(info.file),
+                   .version = std::string(info.version)};
+    known.emplace(key, &rules.back());
+    return &rules.back();
+  }
+  return nullptr;
+}
+
+const engines::RuleInfo* find_info(const engines::Engine& engine, std::string_view id) {
+  for (const engines::RuleInfo& info : engine.rules()) {
+    if (info.id == id || without_prefix(info.id) == id) return &info;
+  }
+  return nullptr;
+}
+
+report::ReportedFinding resolution_finding(const engines::Engine& engine, std::string_view code,
+                                           Level level, std::string message) {
+  report::ReportedFinding out;
+  const engines::RuleInfo* const info = find_info(engine, code);
+  out.finding.id = info != nullptr ? std::string(info->id) : std::string(code);
+  out.finding.level = level;
+  out.finding.engine = engine.name();
+  out.finding.message = std::move(message);
+  if (info != nullptr) {
+    out.finding.fix = info->remedy;
+    out.finding.rule = rule_of(engine, info->id, level);
+  }
+  return out;
+}
+
+void add_refusal(const engines::Engine& engine, const engines::EngineError& error,
+                 report::EngineFindings& findings) {
+  if (is_said(findings, error.code)) return;
+  std::string message = error.message;
+  if (!error.near_matches.empty()) message += "; near: " + join(error.near_matches, ", ");
+  findings.findings.push_back(
+      resolution_finding(engine, error.code, Level::kError, std::move(message)));
+}
+
+// What cannot be counted is worth knowing; other warnings change what runs.
+Level step_level(const engines::Step& step) {
+  return step.stage == engines::Stage::kMemory ? Level::kNote : Level::kWarn;
+}
+
+struct CommandRuleText {
+  CommandNote::Kind kind;
+  Level level;
+  std::string_view id;
+  std::string_view why;
+  std::string_view fix;
+};
+constexpr std::array<CommandRuleText, 5> kCommandRules = {{
+    {CommandNote::Kind::kUnknown, Level::kError, "COMMAND-UNKNOWN",
+     "the program's command-line reader refuses options that it does not declare",
+     "correct the name, or leave it out"},
+    {CommandNote::Kind::kBadValue, Level::kError, "COMMAND-VALUE",
+     "the program's command-line reader refuses a value of another type or none of its choices",
+     "give a value that the option takes"},
+    {CommandNote::Kind::kDeprecated, Level::kWarn, "COMMAND-DEPRECATED",
+     "a deprecated option goes away in a later version", "leave it out, or use its replacement"},
+    {CommandNote::Kind::kUnused, Level::kNote, "COMMAND-UNUSED",
+     "options of the server itself do not reach the engine's arguments", ""},
+    {CommandNote::Kind::kNotRead, Level::kNote, "COMMAND-NOT-READ",
+     "launchers and wrappers before the program are not interpreted", ""},
+}};
+
+const std::array<Rule, kCommandRules.size()>& command_rule_table() {
+  static const std::array<Rule, kCommandRules.size()> rules = [] {
+    std::array<Rule, kCommandRules.size()> out;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i].id = kCommandRules[i].id;
+      out[i].level = kCommandRules[i].level;
+      out[i].stage = Stage::kField;
+      out[i].why = kCommandRules[i].why;
+      out[i].source = {
+          .project = "kernelpath", .file = "lib/features/command_line.h", .version = ""};
+    }
+    return out;
+  }();
+  return rules;
+}
+
+}  // namespace
+
+void add_resolution_findings(const engines::Engine& engine, const engines::Resolution& resolution,
+                             report::EngineFindings& findings) {
+  for (const engines::Step& step : resolution.steps) {
+    const std::string_view name = without_prefix(step.rule);
+    const bool refusal = resolution.error && name == resolution.error->code;
+    if (step.severity != engines::Severity::kWarn || refusal || is_said(findings, name)) continue;
+    if (is_said(findings, step.rule)) continue;
+    findings.findings.push_back(
+        resolution_finding(engine, step.rule, step_level(step), step.reason));
+  }
+  if (resolution.error) add_refusal(engine, *resolution.error, findings);
+}
+
+std::vector<report::ReportedFinding> command_findings(const features::CommandReading& command) {
+  std::vector<report::ReportedFinding> out;
+  for (const CommandNote& note : command.notes) {
+    const auto* const text =
+        std::find_if(kCommandRules.begin(), kCommandRules.end(),
+                     [&note](const CommandRuleText& row) { return row.kind == note.kind; });
+    report::ReportedFinding reported;
+    features::Finding& finding = reported.finding;
+    finding.rule = &command_rule_table().at(static_cast<std::size_t>(text - kCommandRules.begin()));
+    finding.id = text->id;
+    finding.level = text->level;
+    finding.engine = command.engine;
+    finding.message = fmt::format("{}: {}", note.word, note.message);
+    if (!note.near_matches.empty()) {
+      finding.message += "; did you mean " + join_words(note.near_matches, "or") + "?";
+    }
+    finding.fix = text->fix;
+    reported.place = {.at = "command:" + note.word, .shown = note.word};
+    out.push_back(std::move(reported));
+  }
+  return out;
+}
+
+std::vector<const Rule*> command_rules() {
+  std::vector<const Rule*> out;
+  for (const Rule& rule : command_rule_table()) out.push_back(&rule);
+  return out;
+}
+
+}  // namespace kernelpath::cli

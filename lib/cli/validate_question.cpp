@@ -1,0 +1,275 @@
+#include "cli/validate_question.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/information.h"
+#include "features/argument_table.h"
+#include "features/argument_tree.h"
+#include "features/rule_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace kernelpath::cli {
+namespace {
+
+using features::ArgumentOrigin;
+using features::StatedArguments;
+
+Result<void> check_rule_ids(const Settings& settings, Option option) {
+  const std::vector<std::string>& asked = settings.list(option);
+  if (asked.empty()) return {};
+  const std::vector<std::string> known = table_words("rules");
+  for (const std::string& id : asked) {
+    const bool found = std::any_of(known.begin(), known.end(), [&](const std::string& name) {
+      return equal_ignoring_case(name, id);
+    });
+    if (found) continue;
+    const std::vector<std::string_view> names(known.begin(), known.end());
+    return fail({.code = ErrorCode::kUsageUnknown,
+                 .message = "no rule has this id",
+                 .where = settings.of(option).where,
+                 .value = shorten(id, 64),
+                 .hint = "--list rules prints them all",
+                 .near_matches = near_matches(id, names)});
+  }
+  return {};
+}
+
+Result<features::YamlDocument> read_options_file(const std::string& path) {
+  KERNELPATH_TRY(file, read_file(path, json::Limits{}.max_bytes));
+  return features::parse_yaml(std::move(file.text), path);
+}
+
+// The engine of --command is the one that is asked; --engine must not leave it out.
+Result<void> keep_engine(std::string_view name, std::string_view because, Question& question) {
+  std::erase_if(question.engines,
+                [&](const EngineQuestion& asked) { return asked.engine->name() != name; });
+  if (!question.engines.empty()) return {};
+  return fail({.code = ErrorCode::kUsageConflict,
+               .message = fmt::format("speaks of {}, which --engine leaves out", name),
+               .where = std::string(because)});
+}
+
+// Engines without a table cannot be judged: an error where the user named them.
+Result<void> keep_engines_with_rules(Question& question) {
+  const auto has_rules = [](const EngineQuestion& asked) {
+    return features::find_rule_table(asked.engine->name()) != nullptr;
+  };
+  if (std::none_of(question.engines.begin(), question.engines.end(), has_rules)) {
+    return fail({.code = ErrorCode::kUnavailable,
+                 .message = "this build has no rules for the engines asked",
+                 .where = "--engine"});
+  }
+  std::erase_if(question.engines, [&](const EngineQuestion& asked) { return !has_rules(asked); });
+  return {};
+}
+
+Result<void> check_backend(const Settings& settings) {
+  const std::string& name = settings.text(Option::kBackend);
+  if (name.empty()) return {};
+  const std::vector<std::string> known = table_words("backends");
+  const bool found = std::any_of(known.begin(), known.end(), [&](const std::string& backend) {
+    return equal_ignoring_case(backend, name);
+  });
+  if (found) return {};
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  return fail({.code = ErrorCode::kUsageUnknown,
+               .message = "no engine has such an attention backend; they have " + join_words(known),
+               .where = settings.of(Option::kBackend).where,
+               .value = shorten(name, 64),
+               .hint = "--set ENGINE.FIELD=NAME states a name as it is",
+               .near_matches = near_matches(name, names)});
+}
+
+// --set FIELD must be an argument of the engine's table; what its value must be is for the rules.
+Result<void> check_setting(const features::ArgumentTable& table, const std::string& field) {
+  const json::Value only =
+      features::with_argument(json::Value::object({}), field, json::Value::null());
+  if (features::check_arguments(table, only).unknown.empty()) return {};
+  return fail({.code = ErrorCode::kUsageUnknown,
+               .message = fmt::format("{} {} has no such argument", table.engine, table.version),
+               .where = "--set",
+               .value = shorten(fmt::format("{}.{}", table.engine, field), 64),
+               .near_matches = table.near(field)});
+}
+
+struct Stated {
+  const json::Value* value = nullptr;
+  std::string shown;
+};
+
+// Two of our own options that state one argument differently: there is no order between them.
+Result<void> check_conflicts(const features::RuleTable& table,
+                             const engines::Deployment& deployment) {
+  engines::Deployment options = deployment;
+  options.settings.clear();
+  StatedArguments before = features::arguments_of(table, options);
+  for (const auto& setting : deployment.settings) {
+    options.settings = {setting};
+    const StatedArguments after = features::arguments_of(table, options);
+    const std::string& field = setting.first;
+    const json::Value* const old = features::find_argument_value(before.tree(), field);
+    const json::Value* const now = features::find_argument_value(after.tree(), field);
+    if (old != nullptr && now != nullptr && !(*old == *now)) {
+      const ArgumentOrigin* const origin = before.origin(field);
+      return fail(
+          {.code = ErrorCode::kUsageConflict,
+           .message = fmt::format("states {}, but {} states {}", now->brief(),
+                                  origin != nullptr ? origin->shown : "an option", old->brief()),
+           .where = fmt::format("--set {}.{}", table.engine, field),
+           .hint = "give one of the two"});
+    }
+    if (now != nullptr) before.set(field, *now, {.shown = "--set " + field});
+  }
+  return {};
+}
+
+using Leaves = std::vector<std::pair<std::string, const json::Value*>>;
+
+// Values that are no objects, by dotted path; an empty object is a value too.
+void collect_leaves(const json::Value& value, const std::string& path, Leaves& out) {
+  if (!value.is_object() || value.members().empty()) {
+    if (!path.empty()) out.emplace_back(path, &value);
+    return;
+  }
+  for (const json::Member& member : value.members()) {
+    collect_leaves(member.value, path.empty() ? member.key : path + "." + member.key, out);
+  }
+}
+
+void add_over(StatedArguments& base, const StatedArguments& over) {
+  Leaves leaves;
+  collect_leaves(over.tree(), "", leaves);
+  for (const auto& [path, value] : leaves) {
+    const ArgumentOrigin* const origin = over.origin(path);
+    base.set(path, *value, origin != nullptr ? *origin : ArgumentOrigin{.shown = path});
+  }
+  for (const std::string& text : over.unread()) base.add_unread(text);
+}
+
+// Options files, the command line over them, and over that what the engine lets a file override.
+StatedArguments engine_inputs(const ValidateQuestion& question) {
+  StatedArguments files;
+  for (const features::YamlDocument& file : question.files) files.add_file(file);
+  if (!question.command) return files;
+  StatedArguments out = files;
+  out.add_command(*question.command);
+  for (const std::string& path : question.command->file_wins) {
+    const json::Value* const value = features::find_argument_value(files.tree(), path);
+    const ArgumentOrigin* const origin = files.origin(path);
+    if (value != nullptr && origin != nullptr) out.set(path, *value, *origin);
+  }
+  return out;
+}
+
+std::string setting_text(const json::Value& value) {
+  if (value.is_string()) return value.as_string();
+  if (value.is_bool()) return value.as_bool() ? "true" : "false";
+  return value.is_number() ? value.number_text() : "null";
+}
+
+// What the engine's resolution reads of the arguments. A value that it refuses is left out: the
+// rules find it.
+void fill_deployment(const EngineQuestion& engine, const StatedArguments& options,
+                     const StatedArguments& inputs, engines::Deployment& deployment) {
+  std::vector<std::pair<std::string, std::string>> asked = std::move(deployment.settings);
+  deployment.settings.clear();
+  for (const engines::TableRow& row : engine.engine->table("settings")) {
+    const json::Value* const value = features::find_argument_value(inputs.tree(), row.name);
+    const bool overridden = features::find_argument_value(options.tree(), row.name) != nullptr;
+    if (value == nullptr || overridden || value->is_object() || value->is_array()) continue;
+    asked.emplace_back(row.name, setting_text(*value));
+  }
+  for (const auto& setting : asked) {
+    engines::Deployment only;
+    only.settings = {setting};
+    if (engine.engine->check(only, engine.environment)) deployment.settings.push_back(setting);
+  }
+}
+
+void add_variables(const ValidateQuestion& question, const EngineQuestion& engine,
+                   EngineArguments& out) {
+  if (!question.command) return;
+  const auto known = engine.engine->table("variables");
+  for (const auto& variable : question.command->variables) {
+    const bool read = std::any_of(known.begin(), known.end(), [&](const engines::TableRow& row) {
+      return row.name == variable.first;
+    });
+    if (!read) {
+      out.stated.add_unread(fmt::format("{}: {} {} does not read this variable", variable.first,
+                                        engine.engine->name(), engine.engine->version()));
+    } else if (out.environment.variable(variable.first) == nullptr) {
+      out.environment.variables.push_back(variable);
+    }
+  }
+}
+
+}  // namespace
+
+bool states_a_combination(const Settings& settings) {
+  constexpr std::array kInputs = {Option::kSet, Option::kYaml,  Option::kCommand,
+                                  Option::kEnv, Option::kLacks, Option::kHas};
+  const auto is_set = [&settings](Option option) { return settings.is_set(option); };
+  if (std::any_of(kInputs.begin(), kInputs.end(), is_set)) return true;
+  const auto rows = option_table();
+  return std::any_of(rows.begin(), rows.end(), [&](const OptionRow& row) {
+    return row.group == Group::kDeployment && settings.is_set(row.id);
+  });
+}
+
+Result<ValidateQuestion> make_validate_question(const Settings& settings,
+                                                const ProcessEnvironment& process,
+                                                const ExternalModels& external_models) {
+  KERNELPATH_CHECK_OK(check_rule_ids(settings, Option::kRule));
+  KERNELPATH_CHECK_OK(check_rule_ids(settings, Option::kSkip));
+  KERNELPATH_CHECK_OK(check_backend(settings));
+  ValidateQuestion out;
+  KERNELPATH_TRY(base, make_rules_question(settings, process, external_models));
+  out.base = std::move(base);
+  std::vector<std::string> paths;
+  if (settings.is_set(Option::kCommand)) {
+    KERNELPATH_TRY(command, features::read_command(settings.text(Option::kCommand)));
+    KERNELPATH_CHECK_OK(keep_engine(command.engine, "--command", out.base));
+    paths = command.options_files;
+    out.command = std::move(command);
+  }
+  const std::vector<std::string>& files = settings.list(Option::kYaml);
+  // Extra LLM API options are TensorRT-LLM's.
+  if (!files.empty()) KERNELPATH_CHECK_OK(keep_engine("trtllm", "--yaml", out.base));
+  paths.insert(paths.end(), files.begin(), files.end());
+  for (const std::string& path : paths) {
+    KERNELPATH_TRY(document, read_options_file(path));
+    out.files.push_back(std::move(document));
+  }
+  KERNELPATH_CHECK_OK(keep_engines_with_rules(out.base));
+  out.scope.all_arguments_known = out.command.has_value() || !out.files.empty();
+  out.scope.only = settings.list(Option::kRule);
+  out.scope.skip = settings.list(Option::kSkip);
+  out.suggest = settings.flag(Option::kSuggest);
+  return out;
+}
+
+Result<EngineArguments> engine_arguments(const ValidateQuestion& question,
+                                         const EngineQuestion& engine) {
+  const features::RuleTable& table = *features::find_rule_table(engine.engine->name());
+  if (const features::ArgumentTable* const known = features::find_argument_table(table.engine)) {
+    for (const auto& setting : engine.deployment.settings) {
+      KERNELPATH_CHECK_OK(check_setting(*known, setting.first));
+    }
+  }
+  KERNELPATH_CHECK_OK(check_conflicts(table, engine.deployment));
+  const StatedArguments options = features::arguments_of(table, engine.deployment);
+  const StatedArguments inputs = engine_inputs(question);
+  EngineArguments out{
+      .stated = inputs, .deployment = engine.deployment, .environment = engine.environment};
+  add_over(out.stated, options);
+  fill_deployment(engine, options, inputs, out.deployment);
+  add_variables(question, engine, out);
+  for (const std::string& warning : engine.warnings) out.stated.add_unread(warning);
+  return out;
+}
+
+}  // namespace kernelpath::cli
