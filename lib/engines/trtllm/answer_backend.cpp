@@ -1,7 +1,7 @@
 #include "engines/trtllm/answer_backend.h"
 
 #include "base/text.h"
-#include "engines/trtllm/answer_fields.h"
+#include "engines/answer_fields.h"
 #include "engines/trtllm/answer_kernels.h"
 #include "engines/trtllm/attention_module.h"
 #include "engines/trtllm/backend_contract.h"

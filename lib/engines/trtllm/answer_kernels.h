@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/result.h"
+#include "engines/answer_fields.h"
 #include "engines/resolution.h"
-#include "engines/trtllm/answer_fields.h"
 #include "hardware/device.h"
 #include "json/value.h"
 

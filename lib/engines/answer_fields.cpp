@@ -1,10 +1,10 @@
-#include "engines/trtllm/answer_fields.h"
+#include "engines/answer_fields.h"
 
 #include "json/document.h"
 
 #include <fmt/format.h>
 
-namespace kernelpath::engines::trtllm {
+namespace kernelpath::engines {
 namespace {
 
 constexpr std::int64_t kLargestSm = 999;
@@ -175,4 +175,4 @@ AnswerObject& AnswerObject::add_texts(std::string key, const std::vector<std::st
   return add(std::move(key), json::Value::array(std::move(items)));
 }
 
-}  // namespace kernelpath::engines::trtllm
+}  // namespace kernelpath::engines

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace kernelpath::engines::trtllm {
+namespace kernelpath::engines {
 
 // Typed access to the fields of a batch request. A field of the wrong type or out of range is
 // remembered (the first one only), and the getter returns its default; status() tells at the end.
@@ -76,4 +76,4 @@ class AnswerObject {
   std::vector<json::Member> members_;
 };
 
-}  // namespace kernelpath::engines::trtllm
+}  // namespace kernelpath::engines
