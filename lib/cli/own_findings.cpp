@@ -23,7 +23,7 @@ struct SameThing {
   std::string_view step;
   std::string_view rule;
 };
-constexpr std::array<SameThing, 15> kSameThings = {
+constexpr std::array<SameThing, 16> kSameThings = {
     {{"ATTN-FALLBACK", "BACKEND-FALLBACK"},
      {"ATTN-SPARSE-DROPPED", "SPARSE-DROPPED"},
      {"SPARSE-NEEDS-KNOWN-BACKEND", "SPARSE-DROPPED"},
@@ -35,6 +35,7 @@ constexpr std::array<SameThing, 15> kSameThings = {
      {"L4-SEQ-CAP", "LLAMA4-CAPPED"},
      {"L4-UNCAPPED", "CASE-CHUNK-LOST"},
      {"L4-BACKEND", "CASE-CHUNK-LOST"},
+     {"L4-BACKEND", "LLAMA4-CAPPED"},
      {"SKIP-CORRECTION-OFF", "SKIPCORR-OFF-SM"},
      {"KV-ESTIMATE-DIFFERS", "KV-ESTIMATE-LOW"},
      {"ARG-UNREAD", "OPTION-UNREAD"},
@@ -100,15 +101,6 @@ report::ReportedFinding resolution_finding(const engines::Engine& engine, std::s
   return out;
 }
 
-void add_refusal(const engines::Engine& engine, const engines::EngineError& error,
-                 report::EngineFindings& findings) {
-  if (is_said(findings, error.code)) return;
-  std::string message = error.message;
-  if (!error.near_matches.empty()) message += "; near: " + join(error.near_matches, ", ");
-  findings.findings.push_back(
-      resolution_finding(engine, error.code, Level::kError, std::move(message)));
-}
-
 // What cannot be counted is worth knowing; other warnings change what runs.
 Level step_level(const engines::Step& step) {
   return step.stage == engines::Stage::kMemory ? Level::kNote : Level::kWarn;
@@ -155,16 +147,25 @@ const std::array<Rule, kCommandRules.size()>& command_rule_table() {
 }  // namespace
 
 void add_resolution_findings(const engines::Engine& engine, const engines::Resolution& resolution,
+                             const report::EngineFindings& shared,
                              report::EngineFindings& findings) {
+  const auto said = [&](std::string_view name) {
+    return is_said(findings, name) || is_said(shared, name);
+  };
   for (const engines::Step& step : resolution.steps) {
     const std::string_view name = without_prefix(step.rule);
-    const bool refusal = resolution.error && name == resolution.error->code;
-    if (step.severity != engines::Severity::kWarn || refusal || is_said(findings, name)) continue;
-    if (is_said(findings, step.rule)) continue;
+    if (step.severity != engines::Severity::kWarn || said(name) || said(step.rule)) continue;
+    // An architecture that the index misses is what the refusal speaks of.
+    if (resolution.error && step.stage == engines::Stage::kModelClass) continue;
     findings.findings.push_back(
         resolution_finding(engine, step.rule, step_level(step), step.reason));
   }
-  if (resolution.error) add_refusal(engine, *resolution.error, findings);
+  if (!resolution.error || said(resolution.error->code)) return;
+  std::string message = resolution.error->message;
+  const std::vector<std::string>& near = resolution.error->near_matches;
+  if (!near.empty()) message += "; near: " + join(near, ", ");
+  findings.findings.push_back(
+      resolution_finding(engine, resolution.error->code, Level::kError, std::move(message)));
 }
 
 std::vector<report::ReportedFinding> command_findings(const features::CommandReading& command) {

@@ -15,8 +15,10 @@
 
 namespace kernelpath::cli {
 
-// Adds the engine's refusal and its warnings, unless a finding of the tables says the same already.
+// Adds the engine's refusal and its warnings to `findings`, unless one of these or of the `shared`
+// ones says the same already.
 void add_resolution_findings(const engines::Engine& engine, const engines::Resolution& resolution,
+                             const report::EngineFindings& shared,
                              report::EngineFindings& findings);
 
 std::vector<report::ReportedFinding> command_findings(const features::CommandReading& command);

@@ -2,7 +2,6 @@
 
 #include "cli/model_input.h"
 #include "cli/validate_question.h"
-#include "features/question.h"
 #include "report/validate_document.h"
 
 #include <string>
@@ -13,11 +12,6 @@ namespace kernelpath::cli {
 // options alone. Errors: those of engine_arguments().
 Result<report::ValidatedInput> validate_input(const ValidateQuestion& question,
                                               const LoadedModel* model);
-
-// What one engine's rules are asked; for --matrix. `model` may be null.
-Result<features::CombinationQuestion> rules_question(const ValidateQuestion& question,
-                                                     const EngineQuestion& engine,
-                                                     const LoadedModel* model);
 
 // "h100-sxm (sm90, 80 GiB)".
 std::string device_text(const hardware::Device& device);

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cli/model_input.h"
 #include "cli/report_files.h"
-#include "cli/validate_answer.h"
+#include "cli/validate_judge.h"
 #include "features/feature_matrix.h"
 #include "features/matrix.h"
 #include "report/validate_matrix.h"
@@ -105,8 +105,8 @@ Result<int> run_values(const Invocation& invocation, const ValidateQuestion& que
     model = std::move(*loaded);
   }
   KERNELPATH_TRY(engine, one_engine(question, [](std::string_view) { return true; }));
-  KERNELPATH_TRY(asked, rules_question(question, *engine, model ? &*model : nullptr));
-  features::Context context = features::context_of(asked);
+  KERNELPATH_TRY(asked, judge_engine(question, *engine, model ? &*model : nullptr));
+  features::Context context = features::context_of(asked.combination);
   std::vector<features::MatrixAxis> axes;
   for (const std::string& text : split(invocation.settings.text(Option::kMatrix), ',')) {
     KERNELPATH_TRY(axis, read_axis(context, std::string(trim(text))));

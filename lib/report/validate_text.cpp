@@ -54,15 +54,21 @@ class TextPrinter {
 
   void print(const EngineFindings& engine) {
     std::string name = engine.engine;
-    if (engine.findings.empty()) {
+    // Notes alone do not take the verdict's place.
+    if (worst_level(engine) < features::Level::kWarn && !has_known(engine)) {
       line(name, features::Level::kDerive, engine.summary);
-      return;
+      name.clear();
     }
     for (const ReportedFinding& finding : engine.findings) {
       print(name, finding);
       name.clear();
     }
     if (!engine.suggestion.empty()) more("all errors: " + engine.suggestion);
+  }
+
+  static bool has_known(const EngineFindings& engine) {
+    return std::any_of(engine.findings.begin(), engine.findings.end(),
+                       [](const ReportedFinding& finding) { return finding.known; });
   }
 
   void print(const std::string& name, const ReportedFinding& reported) {

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "cli/validate_judge.h"
+
+namespace kernelpath::cli {
+
+// Completes the suggestions of lib/features, which search over the values of options, with changes
+// that only a new resolution can judge (more ranks, shorter sequences) and with leaving out
+// arguments that the engine does not take. Each was validated again.
+void complete_suggestions(const ValidateQuestion& question, const EngineQuestion& engine,
+                          const LoadedModel* model, JudgedEngine& judged);
+
+}  // namespace kernelpath::cli
