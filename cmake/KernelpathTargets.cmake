@@ -32,8 +32,9 @@ function(kernelpath_add_test name)
             KERNELPATH_BUILD_DIR="${CMAKE_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LIBRARIES} kernelpath_flags
                                         GTest::gmock GTest::gtest_main)
+  # The values of parameters may be printed as addresses, which differ from run to run.
   gtest_discover_tests(
-    ${name}
+    ${name} NO_PRETTY_VALUES
     TEST_PREFIX "${name}."
     PROPERTIES LABELS "${ARG_LABELS}" DISCOVERY_TIMEOUT 60)
   # What scripts/test builds and runs under the sanitizers.

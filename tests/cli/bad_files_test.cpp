@@ -6,8 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 // Bad inputs that one JSON text cannot be (cases/bad_inputs: sections A to D): special files, files
@@ -19,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr double kTimeLimit_s = 5;  // the documented second, with room for a busy machine
+constexpr double kTimeLimit_s = 5;  // the documented second, with room for a debug build
 constexpr std::int64_t kMemoryLimitKib = 256 * 1024;
 
 void expect_refused(const Outcome& outcome, const std::string& what) {
@@ -27,7 +31,7 @@ void expect_refused(const Outcome& outcome, const std::string& what) {
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, StartsWith("llm-inspect: error["));
   EXPECT_THAT(outcome.err, HasSubstr(what));
-  EXPECT_LT(outcome.wall_s, kTimeLimit_s);
+  EXPECT_LT(outcome.cpu_s, kTimeLimit_s);
 }
 
 std::string llama_config() { return read_file(config_folder("01-ai__Yi-34B") + "/config.json"); }
@@ -110,6 +114,33 @@ TEST(BadFile, A10_CutAnywhere_NeverGivesAResult) {
   EXPECT_EQ(errors, arguments.size()) << outcome.err.substr(0, 2000);
 }
 
+TEST(BadFile, A14_ChangesWhileItIsRead_GiveAnErrorOrNothing) {
+  const TemporaryFolder folder;
+  // Long, so that reading takes longer than a change.
+  const std::string file =
+      folder.write("config.json", llama_config() + std::string(std::size_t{15} << 20U, ' '));
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    for (std::int64_t i = 1; !done; ++i) {
+      const timespec time = {.tv_sec = i, .tv_nsec = 0};
+      const std::array<timespec, 2> times = {time, time};
+      utimensat(AT_FDCWD, file.c_str(), times.data(), 0);
+    }
+  });
+  // On a busy machine the writer may sleep through a whole run.
+  bool seen = false;
+  for (int run = 0; run < 20 && !seen; ++run) {
+    const Outcome outcome = inspect({file});
+    if (outcome.exit_code == 0) continue;
+    seen = true;
+    expect_refused(outcome, "error[INPUT-CHANGED]");
+    EXPECT_THAT(outcome.err, HasSubstr("file changed while it was read"));
+  }
+  done = true;
+  writer.join();
+  EXPECT_TRUE(seen);
+}
+
 TEST(BadFile, B9_LongName_IsShortenedInTheMessage) {
   const TemporaryFolder folder;
   const std::string name(std::size_t{10} << 20U, 'x');
@@ -151,6 +182,28 @@ TEST(BadFile, C19_MillionsOfEntries_AreRefusedInsideTheLimits) {
   expect_refused(outcome, "error[INPUT-LIMIT]");
 }
 
+TEST(BadFile, C19_MillionsOfKeys_AreRefusedInsideTheLimits) {
+  const TemporaryFolder folder;
+  std::string keys = "{";
+  for (int i = 0; i < 1'100'000; ++i) keys += "\"" + std::to_string(i) + "\":0,";
+  const Outcome outcome = inspect({folder.write("config.json", keys + "\"x\":0}")});
+  expect_refused(outcome, "1000000");
+  EXPECT_LT(outcome.peak_memory_kib, kMemoryLimitKib);
+}
+
+TEST(BadFile, C5_KeyRepeatedOftenest_StaysInsideTheLimits) {
+  const TemporaryFolder folder;
+  std::string config = llama_config();
+  std::string keys;
+  for (int i = 0; i < 900'000; ++i) keys += ", \"x\": 0";
+  config.insert(config.rfind('}'), keys);
+  const Outcome outcome = inspect({folder.write("config.json", config)});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_LT(outcome.out.size(), 10'000U);
+  EXPECT_LT(outcome.cpu_s, kTimeLimit_s);
+  EXPECT_LT(outcome.peak_memory_kib, kMemoryLimitKib);
+}
+
 TEST(BadFile, D37_QuantizationFilesThatDisagree_AreBothShown) {
   const TemporaryFolder folder;
   std::string config = llama_config();
@@ -183,7 +236,7 @@ TEST(BadFile, D39_QuantizedLayers_MayBeMany) {
                     layers + "}}");
   const Outcome outcome = inspect({folder.write("config.json", config), "--json"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_LT(outcome.wall_s, kTimeLimit_s);
+  EXPECT_LT(outcome.cpu_s, kTimeLimit_s);
 }
 
 TEST(SeveralModels, OneThatFails_DoesNotHideTheOthers) {

@@ -7,9 +7,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 
 // The rows of tests/cli/bad_inputs.jsonl through the program: one test a row. Rows that need more
 // than one file or a special kind of file are in bad_files_test.cpp.
+
+namespace kernelpath::json {
+
+// How the test framework shows a row.
+inline void PrintTo(const Value& value, std::ostream* out) { *out << to_text(value); }
+
+}  // namespace kernelpath::json
 
 namespace kernelpath::testing {
 namespace {
@@ -124,6 +132,7 @@ class BadInput : public ::testing::TestWithParam<json::Value> {
   void check_refusal() const;
   void check_refusal_as_json() const;
   void check_answer() const;
+  void check_members(std::string_view name, const json::Value& answer) const;
 
   TemporaryFolder folder_;
   std::string path_;
@@ -176,11 +185,21 @@ void BadInput::check_answer() const {
   }
   EXPECT_THAT(run({}).out, HasSubstr(text_of(GetParam(), "shown")));
   EXPECT_EQ(run({}).out.find('\x1b'), std::string::npos);
-  const json::Value* facts = GetParam().find("facts");
-  if (facts == nullptr) return;
-  for (const json::Member& fact : facts->members()) {
-    EXPECT_EQ(json::to_text(*input.find("facts")->find(fact.key)), json::to_text(fact.value))
-        << fact.key;
+  check_members("facts", *input.find("facts"));
+  const json::Value& engine = input.find("engines")->items()[0];
+  check_members("memory", *engine.find("memory"));
+  EXPECT_THAT(json::to_text(*engine.find("warnings")),
+              HasSubstr(text_of(GetParam(), "engine_warning")));
+}
+
+// Each member of the row's object `name` is in `answer` with the same value.
+void BadInput::check_members(std::string_view name, const json::Value& answer) const {
+  const json::Value* expected = GetParam().find(name);
+  if (expected == nullptr) return;
+  for (const json::Member& member : expected->members()) {
+    const json::Value* value = answer.find(member.key);
+    ASSERT_NE(value, nullptr) << member.key;
+    EXPECT_EQ(json::to_text(*value), json::to_text(member.value)) << member.key;
   }
 }
 

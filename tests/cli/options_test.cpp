@@ -1,5 +1,6 @@
 #include "base/text.h"
 #include "json/document.h"
+#include "json/writer.h"
 #include "run_program.h"
 
 #include <gmock/gmock.h>
@@ -64,13 +65,35 @@ TEST(Options, H3_ImpossibleSizes_AreRefused) {
   expect_usage_error({"--tp", "9223372036854775808"}, "64 bits");
 }
 
-TEST(Options, H4_PageSize_IsPositive) {
+TEST(Options, H4_PageSize_IsPositiveAndLimited) {
   expect_usage_error({"--page-size", "0"}, "at least 1");
   expect_usage_error({"--block-size", "-16"}, "at least 1");
+  expect_usage_error({"--page-size", "2147483648"}, "--page-size: must be at most 1048576");
 }
 
 TEST(Options, H5_NegativeContext_IsRefused) {
   expect_usage_error({"--max-model-len", "-1"}, "at least 1");
+}
+
+TEST(Options, H5_ContextOverTheModels_IsAWarningAndA64BitTotal) {
+  const json::Value document = document_of({"--max-model-len", "4294967296"});
+  const json::Value& engine = first_engine(document);
+  EXPECT_THAT(json::to_text(*engine.find("warnings")), HasSubstr("more than the model's 4096"));
+  const json::Value& memory = *engine.find("memory");
+  EXPECT_EQ(memory.find("kv_bytes_per_sequence")->as_integer(),
+            memory.find("kv_bytes_per_token")->as_integer() << 32U);
+}
+
+TEST(Options, H6_TypeThatNoEngineKnows_IsRefusedWithWhatThereIs) {
+  expect_usage_error({"--kv", "zork"}, "they have auto, fp8,");
+  expect_usage_error({"--kv", "nvpf4"}, "did you mean nvfp4?");
+  expect_usage_error({"--dtype", "float12"}, "did you mean float16");
+}
+
+TEST(Options, H6_TypeThatNoKernelServes_IsTheEnginesRefusal) {
+  const json::Value document = document_of({"--kv", "FP8", "--dtype", "fp8"});
+  EXPECT_EQ(first_engine(document).find("status")->as_string(), "error");
+  EXPECT_EQ(first_engine(document).find("error")->find("code")->as_string(), "NO-FMHA");
 }
 
 TEST(Options, UnknownNames_NameTheNearest) {

@@ -140,6 +140,10 @@ class Exchange {
   bool signalled_ = false;
 };
 
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
 }  // namespace
 
 Outcome run_program(const std::string& program, const Call& call) {
@@ -154,7 +158,6 @@ Outcome run_program(const std::string& program, const Call& call) {
   Pipe err;
   const int input_file =
       call.input_file.empty() ? -1 : open(call.input_file.c_str(), O_RDONLY | O_CLOEXEC);
-  const auto start = Clock::now();
   const pid_t child = fork();
   if (child == 0) {
     become(call, argv_pointers.data(), envp_pointers.data(),
@@ -170,7 +173,7 @@ Outcome run_program(const std::string& program, const Call& call) {
   int status = 0;
   rusage usage{};
   wait4(child, &status, 0, &usage);
-  outcome.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
+  outcome.cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   outcome.peak_memory_kib = usage.ru_maxrss;
   if (ended) outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return outcome;

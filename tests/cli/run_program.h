@@ -18,7 +18,7 @@ struct Call {
   std::string folder = {};      // working directory; empty: the test's
   int close_output_after = -1;  // close its standard output after so many bytes; -1: read all
   int signal_after_output = 0;  // send this signal once it has written something
-  int timeout_s = 20;
+  int timeout_s = 60;
 };
 
 struct Outcome {
@@ -26,7 +26,7 @@ struct Outcome {
   std::string err;
   int exit_code = -1;  // 128 + n if signal n ended it, -1 if it had to be killed after timeout_s
   std::int64_t peak_memory_kib = 0;
-  double wall_s = 0;
+  double cpu_s = 0;  // of the program and the system for it; a busy machine does not change it
 };
 
 // Runs a program of this build ("llm-inspect") to its end.

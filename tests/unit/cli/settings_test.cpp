@@ -99,6 +99,9 @@ TEST(Settings, BadValues_AreRefusedWithTheirPlace) {
     return settings ? "accepted" : settings.error().text();
   };
   EXPECT_EQ(error_of({"--tp", "0", "m"}), "--tp: must be at least 1 (0)");
+  EXPECT_EQ(error_of({"--page-size", "1048576", "m"}), "accepted");
+  EXPECT_EQ(error_of({"--page-size", "1048577", "m"}),
+            "--page-size: must be at most 1048576 (1048577)");
   EXPECT_EQ(error_of({"--tp", "two", "m"}), "--tp: not a whole number that fits 64 bits (two)");
   EXPECT_EQ(error_of({"--phase", "both of them", "m"}),
             "--phase: not one of prefill, decode or both (both of them)");
