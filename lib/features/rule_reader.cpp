@@ -145,8 +145,8 @@ class Reader {
       }
     }
     if (const json::Value* names = item.find("spellings"); names != nullptr && names->is_object()) {
-      for (const json::Member& name : names->members()) {
-        if (name.value.is_string()) info.spellings.emplace_back(name.key, name.value.as_string());
+      for (const json::Member& pair : names->members()) {
+        if (pair.value.is_string()) info.spellings.emplace_back(pair.key, pair.value.as_string());
       }
     }
     if (!table_.schema.add(std::move(info))) return schema_error(where, "the name stands twice");

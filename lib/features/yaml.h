@@ -13,11 +13,11 @@ namespace kernelpath::features {
 
 // An options file, read as the engines' Python reads it (yaml.safe_load: YAML 1.1).
 struct YamlDocument {
-  std::string file;
+  std::string file = {};
   json::Value root = json::Value::object({});  // an empty file gives an empty object
   // Where each value stands, by JSON pointer, in the order of the file.
-  std::vector<std::pair<std::string, json::Position>> places;
-  std::vector<json::Warning> warnings;  // repeated keys: the last one counts
+  std::vector<std::pair<std::string, json::Position>> places = {};
+  std::vector<json::Warning> warnings = {};  // repeated keys: the last one counts
 
   [[nodiscard]] std::optional<json::Position> position(std::string_view pointer) const;
 };
