@@ -1,5 +1,7 @@
 #include "report/validate_build.h"
 
+#include <algorithm>
+
 namespace kernelpath::report {
 namespace {
 
@@ -42,6 +44,13 @@ FindingPlace config_place(const std::string& pointer, const PlaceSources& source
   return out;
 }
 
+// "--max-model-len" → "max_model_len".
+std::string option_field(std::string_view option) {
+  std::string out(option.substr(2));
+  std::replace(out.begin(), out.end(), '-', '_');
+  return out;
+}
+
 }  // namespace
 
 FindingPlace place_of(const features::Finding& finding, const PlaceSources& sources) {
@@ -60,6 +69,7 @@ FindingPlace place_of(const features::Finding& finding, const PlaceSources& sour
     return out;
   }
   out.shown = finding.option.empty() ? finding.field : finding.option;
+  if (finding.option.starts_with("--")) out.at = "option:/" + option_field(finding.option);
   return out;
 }
 
