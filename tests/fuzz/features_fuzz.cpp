@@ -1,6 +1,7 @@
 // Readers of what users give to llm-validate: options files, command lines, conditions of rule
 // files.
 #include "features/command_line.h"
+#include "features/context.h"
 #include "features/expression.h"
 #include "features/rule_table.h"
 #include "features/stated_arguments.h"
