@@ -8,8 +8,8 @@
 namespace kernelpath::hardware {
 namespace {
 
-// Read on an H200: nvidia-smi reports 143,771 MiB, the driver gives a process 143,156 MiB. Taken for
-// every NVIDIA GPU of the table, since a model that needs these bytes fails on all of them.
+// Read on an H200: nvidia-smi reports 143,771 MiB, the driver gives a process 143,156 MiB. Taken
+// for every NVIDIA GPU of the table, since a model that needs these bytes fails on all of them.
 constexpr std::int64_t kDriverReserveBytes = std::int64_t{615} << 20;
 
 Device to_device(const DeviceRow& row) {
