@@ -15,10 +15,12 @@ namespace kernelpath::cli {
 namespace {
 
 constexpr std::string_view kVersionOfSchemas = "1.0.0";
+constexpr std::string_view kVersionOfExplain = "1.1.0";
 
-void write_header(json::Writer& w, std::string_view schema) {
+void write_header(json::Writer& w, std::string_view schema,
+                  std::string_view version = kVersionOfSchemas) {
   w.begin_object();
-  w.member("schema", schema).member("schema_version", kVersionOfSchemas);
+  w.member("schema", schema).member("schema_version", version);
 }
 
 std::string finish(json::Writer& w) {
@@ -171,7 +173,7 @@ std::string version_text(const Program& program, bool verbose, bool json) {
 Result<std::string> explain_text(std::string_view code, bool json) {
   std::string text;
   json::Writer w;
-  write_header(w, "kernelpath/explain");
+  write_header(w, "kernelpath/explain", kVersionOfExplain);
   w.key("entries").begin_array();
   if (const ErrorInfo* info = find_error_info(code)) {
     text += fmt::format("{}  (error, exit code {}: {})\n  {}\n", info->id, info->exit_code,

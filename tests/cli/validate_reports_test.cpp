@@ -192,5 +192,24 @@ TEST(ValidateReport, SameInput_GivesTheSameBytes) {
   }
 }
 
+TEST(ValidateScript, Example_JudgesEveryDeployment) {
+  const TemporaryFolder folder;
+  const std::string config =
+      read_file(config_folder("meta-llama__Meta-Llama-3.1-8B") + "/config.json");
+  for (const char* name : {"good", "bad"}) {
+    folder.write(std::string("deployments/") + name + "/model/config.json", config);
+  }
+  folder.write("deployments/good/extra_llm_api_options.yaml", "max_batch_size: 64\n");
+  folder.write("deployments/bad/extra_llm_api_options.yaml", "max_batch_sise: 64\n");
+  const std::string run = "cd '" + folder.path() +
+                          "' && PATH=" KERNELPATH_BIN_DIR ":$PATH bash " KERNELPATH_DOCS_DIR
+                          "/ci/llm-validate.sh";
+  const int status = run_command(run);
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_THAT(read_file(folder.path("reports/good.xml")), HasSubstr("failures=\"0\""));
+  EXPECT_THAT(read_file(folder.path("reports/bad.xml")), HasSubstr("ARG-UNKNOWN"));
+  EXPECT_THAT(read_file(folder.path("reports/bad.sarif")), HasSubstr("ARG-UNKNOWN"));
+}
+
 }  // namespace
 }  // namespace kernelpath::testing
