@@ -18,7 +18,10 @@ constexpr std::array<std::string_view, 13> kNames = {
 
 void take_from_checkpoint(const config::ModelConfig& model, DataType model_dtype,
                           KvDtypeDecision& out) {
-  const config::StringField& stated = model.quantization.kv_cache_dtype;
+  // hf_quant_config.json is read before config.json's own block.
+  const bool sibling = model.sibling_quantization && model.sibling_quantization->kv_cache_dtype;
+  const config::StringField& stated =
+      sibling ? model.sibling_quantization->kv_cache_dtype : model.quantization.kv_cache_dtype;
   const std::optional<DataType> type = stated ? parse_data_type(to_lower(*stated)) : std::nullopt;
   if (type) {
     out.type = *type;

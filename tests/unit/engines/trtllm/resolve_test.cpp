@@ -115,6 +115,16 @@ TEST(Resolve, KvDtype_ComesFromTheUserTheCheckpointOrTheModel) {
   EXPECT_EQ(engine().resolve(request).error->code, "KV-DTYPE");
 }
 
+TEST(Resolve, KvDtypeOfTheSiblingFile_IsReadBeforeTheConfigs) {
+  Request request = real_request("meta-llama__Meta-Llama-3.1-8B");
+  request.model.quantization.kv_cache_dtype = {"nvfp4", {}};
+  EXPECT_EQ(engine().resolve(request).layers.at(0).kv.dtype, "nvfp4");
+  request.model.sibling_quantization.emplace();
+  EXPECT_EQ(engine().resolve(request).layers.at(0).kv.dtype, "nvfp4");
+  request.model.sibling_quantization->kv_cache_dtype = {"fp8", {}};
+  EXPECT_EQ(engine().resolve(request).layers.at(0).kv.dtype, "fp8");
+}
+
 TEST(Resolve, HeadsThatDoNotDivide_AreTheEnginesAssertion) {
   Request request = real_request("meta-llama__Meta-Llama-3.1-8B");
   request.deployment.tp = 3;
