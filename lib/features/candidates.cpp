@@ -138,8 +138,12 @@ void apply(const Change& change, Context& context) {
   }
 }
 
-CandidateFinder::CandidateFinder(const RuleTable& table, std::vector<DeviceChoice> devices)
-    : table_(table), devices_(std::move(devices)), behind_(table.schema.size()) {
+CandidateFinder::CandidateFinder(const RuleTable& table, std::vector<DeviceChoice> devices,
+                                 std::map<std::string, std::string> names)
+    : table_(table),
+      devices_(std::move(devices)),
+      names_(std::move(names)),
+      behind_(table.schema.size()) {
   for (const Rule& rule : table.rules) {
     for (const Effect& effect : rule.effects) {
       if (!effect.assigns) continue;
@@ -165,17 +169,22 @@ std::vector<const Expression*> CandidateFinder::expressions_behind(const Rule& r
   return out;
 }
 
+std::string CandidateFinder::name_of(const FieldInfo& field) const {
+  const auto named = names_.find(field.name);
+  if (named != names_.end()) return named->second;
+  return field.option.empty() ? field.name : field.option;
+}
+
 Change CandidateFinder::change_of(std::uint32_t field, std::optional<Value> value) const {
   const FieldInfo& info = table_.schema.field(field);
   Change out{.kind = info.kind, .field = field, .value = value};
+  const std::string name = name_of(info);
   if (info.kind == FieldKind::kEnvironment) {
     out.text = fmt::format("{} {}", info.name, value ? to_display(*value) : "as by default");
   } else if (!value) {
-    out.text = fmt::format("leave out {}", info.option.empty() ? info.name : info.option);
-  } else if (info.option.empty()) {
-    out.text = fmt::format("{}: {}", info.name, to_display(*value));
+    out.text = "leave out " + name;
   } else {
-    out.text = fmt::format("{} {}", info.option, to_display(*value));
+    out.text = fmt::format("{}{}{}", name, name.starts_with("--") ? " " : ": ", to_display(*value));
   }
   return out;
 }

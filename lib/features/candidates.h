@@ -4,6 +4,7 @@
 #include "features/validate.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +36,10 @@ void apply(const Change& change, Context& context);
 // the schema knows. Fields that the rule reads through derived values count too.
 class CandidateFinder {
  public:
-  CandidateFinder(const RuleTable& table, std::vector<DeviceChoice> devices);
+  // `names`: what the user calls an argument, by field ("--kv_cache_dtype" of the engine's own
+  // command line, "kv_cache_config.dtype" in an options file); else it is called by its option.
+  CandidateFinder(const RuleTable& table, std::vector<DeviceChoice> devices,
+                  std::map<std::string, std::string> names = {});
 
   // In a fixed order: the field at fault first, then the others as the condition names them;
   // devices last. `values` are the fields' values where the rule held.
@@ -46,10 +50,12 @@ class CandidateFinder {
   [[nodiscard]] std::vector<const Expression*> expressions_behind(const Rule& rule) const;
   void add_field(std::vector<Change>& out, std::uint32_t field, const Context& context,
                  const std::vector<Value>& candidates) const;
+  [[nodiscard]] std::string name_of(const FieldInfo& field) const;
   [[nodiscard]] Change change_of(std::uint32_t field, std::optional<Value> value) const;
 
   const RuleTable& table_;
   std::vector<DeviceChoice> devices_;
+  std::map<std::string, std::string> names_;
   // For each field: the expressions that its value is computed from by other rules.
   std::vector<std::vector<const Expression*>> behind_;
 };

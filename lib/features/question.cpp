@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "features/argument_table.h"
+#include "features/argument_tree.h"
 
 #include <algorithm>
 
@@ -18,12 +19,23 @@ Context stated(const RuleTable& table, const CombinationQuestion& question) {
   return context;
 }
 
+// "--set trtllm.load_format" is too long a name for a change: the field's own will do.
+std::string shown_name(const FieldInfo& field, const ArgumentOrigin& origin) {
+  const bool option = origin.shown.starts_with("--") && !origin.shown.starts_with("--set ");
+  return option ? origin.shown : field.name;
+}
+
 CombinationAnswer answer(const Context& context, const CombinationQuestion& question) {
   CombinationAnswer out;
   Outcome outcome = validate(context, question.scope);
   out.worst = outcome.worst;
   SuggestOptions search = question.search;
   search.scope = question.scope;
+  for (const FieldInfo& field : context.table().schema.fields()) {
+    const ArgumentOrigin* const origin = question.arguments.origin(field.name);
+    const bool itself = find_argument_value(question.arguments.tree(), field.name) != nullptr;
+    if (origin != nullptr && itself) search.names[field.name] = shown_name(field, *origin);
+  }
   std::size_t errors = 0;
   for (Finding& finding : outcome.findings) {
     JudgedFinding judged;

@@ -46,7 +46,7 @@ class Search {
   Search(const Context& start, const Rule* target, const SuggestOptions& options)
       : options_(options),
         target_(target),
-        finder_(start.table(), options.devices),
+        finder_(start.table(), options.devices, options.names),
         tolerated_(rules_of(violations(start, options.scope, options.level))),
         start_(start) {}
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct SuggestOptions {
   std::vector<DeviceChoice> devices = {};  // in order of preference
   std::size_t max_changes = 4;
   std::size_t max_validations = 20000;
+  std::map<std::string, std::string> names = {};  // what the user calls an argument, by field
   // Recomputes facts that depend on arguments (memory per rank, resolved backend) after a change.
   std::function<void(Context&)> refresh = {};
 };

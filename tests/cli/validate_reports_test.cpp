@@ -197,10 +197,10 @@ TEST(ValidateScript, Example_JudgesEveryDeployment) {
   const std::string config =
       read_file(config_folder("meta-llama__Meta-Llama-3.1-8B") + "/config.json");
   for (const char* name : {"good", "bad"}) {
-    folder.write(std::string("deployments/") + name + "/model/config.json", config);
+    (void)folder.write(std::string("deployments/") + name + "/model/config.json", config);
   }
-  folder.write("deployments/good/extra_llm_api_options.yaml", "max_batch_size: 64\n");
-  folder.write("deployments/bad/extra_llm_api_options.yaml", "max_batch_sise: 64\n");
+  (void)folder.write("deployments/good/extra_llm_api_options.yaml", "max_batch_size: 64\n");
+  (void)folder.write("deployments/bad/extra_llm_api_options.yaml", "max_batch_sise: 64\n");
   const std::string run = "cd '" + folder.path() +
                           "' && PATH=" KERNELPATH_BIN_DIR ":$PATH bash " KERNELPATH_DOCS_DIR
                           "/ci/llm-validate.sh";

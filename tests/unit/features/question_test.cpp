@@ -62,7 +62,7 @@ TEST(JudgeCombination, UnknownArguments_AreFindings) {
 TEST(JudgeCombination, Suggestions_AreGivenForErrors) {
   CombinationQuestion question{.table = &trtllm(), .suggest = true};
   question.arguments.set("enable_mla_skip_correction", json::Value::boolean(true), {});
-  question.arguments.set("attn_backend", json::Value::string("VANILLA"), {});
+  question.arguments.set("attn_backend", json::Value::string("VANILLA"), {.shown = "--backend"});
   question.arguments.set("load_format", json::Value::boolean(true), {});
   const auto answer = judge_combination(question);
   EXPECT_THAT(ids(answer), ElementsAre("LOAD-FORMAT-BOOL", "SKIPCORR-BACKEND", "KV-ESTIMATION"));
