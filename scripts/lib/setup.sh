@@ -15,6 +15,7 @@ required|libexpected-dev|header|tl/expected.hpp
 required|libfmt-dev|header|fmt/format.h
 required|libsimdjson-dev|header|simdjson.h
 optional|nettle-dev|header|nettle/sha2.h
+optional|libyaml-dev|header|yaml.h
 required|libgtest-dev|header|gtest/gtest.h
 required|libgmock-dev|header|gmock/gmock.h
 required|librapidcheck-dev|header|rapidcheck.h
