@@ -76,7 +76,12 @@ Result<report::EngineFindings> engine_part(const ValidateQuestion& question,
   shared = report::engine_findings("all", "", judged.shared, sources);
   drop_said(out, shared);
   if (judged.resolved.target) {
+    const std::size_t own = out.findings.size();
     add_resolution_findings(*engine.engine, *judged.resolved.target, shared, out);
+    for (std::size_t i = own; question.suggest && i < out.findings.size(); ++i) {
+      if (out.findings[i].finding.level != features::Level::kError) continue;
+      out.findings[i].suggestion = suggestion_for_refusal(question, engine, model);
+    }
   }
   if (question.command) {
     for (report::ReportedFinding& finding : command_findings(*question.command)) {

@@ -171,4 +171,18 @@ void complete_suggestions(const ValidateQuestion& question, const EngineQuestion
   find_room(question, engine, model, judged);
 }
 
+std::string suggestion_for_refusal(const ValidateQuestion& question, const EngineQuestion& engine,
+                                   const LoadedModel* model) {
+  ValidateQuestion plain = question;
+  plain.suggest = false;
+  for (const hardware::Device& device : hardware::known_devices()) {
+    if (model == nullptr || device.id == question.base.device.id) continue;
+    plain.base.device = device;
+    const Result<JudgedEngine> after = judge_engine(plain, engine, model);
+    const bool runs = after && after->resolved.target && !after->resolved.target->error;
+    if (runs) return "--device " + device.id;
+  }
+  return "no change of the device removes it";
+}
+
 }  // namespace kernelpath::cli

@@ -180,6 +180,14 @@ TEST(ValidateSuggest, ArgumentThatTheEngineDoesNotHave_IsLeftOut) {
   EXPECT_EQ(text_of(engine, "suggestion"), "leave out attn_backand, leave out max_beam_width");
 }
 
+TEST(ValidateSuggest, RefusalOfTheEngine_NamesADeviceWithoutIt) {
+  const std::string model = config_folder("meta-llama__Meta-Llama-3.1-8B");
+  const json::Value document = validate_document({model, "--device", "cpu", "--suggest"}, 1);
+  const std::string change = text_of(findings_of(document, "TRT-DEVICE").at(0), "suggestion");
+  ASSERT_TRUE(change.starts_with("--device ")) << change;
+  EXPECT_EQ(validate({model, "--device", change.substr(9)}).exit_code, 0);
+}
+
 TEST(ValidateSuggest, NothingThatHelps_IsSaid) {
   const TemporaryFolder folder;
   const std::string path =
