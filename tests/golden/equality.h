@@ -25,4 +25,8 @@ std::vector<Case> read_cases(const std::string& name);
 // where, what was given, what was recorded.
 std::string trtllm_difference(const json::Value& record, const json::Value& answer);
 
+// The same by vLLM's rules for select.jsonl: everything exactly; a case with a note has no recorded
+// lists of candidates.
+std::string vllm_select_difference(const json::Value& record, const json::Value& answer);
+
 }  // namespace kernelpath::golden
