@@ -16,6 +16,7 @@ Device to_device(const DeviceRow& row) {
   Device device{.id = std::string(row.id),
                 .label = std::string(row.label),
                 .platform = row.platform,
+                .gfx_target = std::string(row.gfx_target),
                 .source = std::string(row.source)};
   if (row.capability.major != 0) device.capability = row.capability;
   if (row.memory_mib != 0) device.memory_bytes = row.memory_mib << 20;
@@ -61,6 +62,8 @@ std::string_view platform_name(Platform platform) {
       return "cuda";
     case Platform::kRocm:
       return "rocm";
+    case Platform::kAscend:
+      return "ascend";
     case Platform::kCpu:
       return "cpu";
   }

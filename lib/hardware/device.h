@@ -11,7 +11,7 @@
 
 namespace kernelpath::hardware {
 
-enum class Platform : std::uint8_t { kCuda, kRocm, kCpu };
+enum class Platform : std::uint8_t { kCuda, kRocm, kAscend, kCpu };
 std::string_view platform_name(Platform platform);
 
 // CUDA compute capability; 9.0 is {9, 0}.
@@ -29,6 +29,7 @@ struct Device {
   std::string label = {};  // "NVIDIA H100 SXM5 80 GB"
   Platform platform = Platform::kCuda;
   std::optional<Capability> capability = {};      // CUDA only
+  std::string gfx_target = {};                    // ROCm only: "gfx942"
   std::optional<std::int64_t> memory_bytes = {};  // what the vendor's tool reports as total
   // What the driver keeps of it: a process never sees these bytes. 0 where the size was stated by
   // the user, or read from the driver itself.

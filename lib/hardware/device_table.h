@@ -14,10 +14,12 @@ struct DeviceRow {
   std::string_view label;
   Platform platform = Platform::kCuda;
   Capability capability;
-  std::int64_t memory_mib = 0;    // as the vendor's tool reports it; the basis stands in `source`
-  std::int64_t sm_count = 0;      // streaming multiprocessors; compute units on ROCm
+  std::int64_t memory_mib = 0;  // as the vendor's tool reports it; the basis stands in `source`
+  std::int64_t sm_count =
+      0;  // streaming multiprocessors; compute units on ROCm, AI cores on Ascend
   double bandwidth_gb_per_s = 0;  // decimal, of the datasheet
   std::string_view source;
+  std::string_view gfx_target = {};  // ROCm only: LLVM's name of the processor
 };
 
 // A name in everyday use that more than one row could mean.

@@ -60,8 +60,17 @@ TEST(KnownDevices, Numbers_ArePositiveAndHaveASource) {
     EXPECT_FALSE(device.label.empty()) << device.id;
     if (device.platform == Platform::kCpu) continue;
     EXPECT_GT(device.memory_bytes.value_or(0), std::int64_t{4} << 30) << device.id;
-    EXPECT_GT(device.sm_count.value_or(0), 0) << device.id;
+    if (device.platform != Platform::kAscend) {
+      EXPECT_GT(device.sm_count.value_or(0), 0) << device.id;
+    }
     EXPECT_GT(device.memory_bandwidth_bytes_per_s.value_or(0), 1e11) << device.id;
+  }
+}
+
+TEST(KnownDevices, RocmDevices_NameTheirProcessorAndOthersHaveNone) {
+  for (const Device& device : known_devices()) {
+    EXPECT_EQ(device.gfx_target.starts_with("gfx"), device.platform == Platform::kRocm)
+        << device.id;
   }
 }
 
@@ -129,6 +138,7 @@ TEST(FindDevice, HostileName_IsEscapedAndShort) {
 TEST(PlatformName, Platforms_HaveTheirNames) {
   EXPECT_EQ(platform_name(Platform::kCuda), "cuda");
   EXPECT_EQ(platform_name(Platform::kRocm), "rocm");
+  EXPECT_EQ(platform_name(Platform::kAscend), "ascend");
   EXPECT_EQ(platform_name(Platform::kCpu), "cpu");
 }
 
