@@ -88,6 +88,17 @@ struct BuiltLayer {
   std::string state_kind = {};  // "mamba1", "mamba2", "short_conv", "gdn", "linear"
   std::vector<std::vector<std::int64_t>> state_shapes = {};
   std::vector<std::string> state_dtypes = {};
+  // What few models set. An indexer's head_size counts the elements of kv_dtype that it keeps of a
+  // token: 132 of "uint8" where 128 come with their scale.
+  std::optional<std::int64_t> rswa_window = {};
+  std::optional<std::int64_t> sink_length = {};     // a static sink's tokens
+  std::optional<std::int64_t> own_block_size = {};  // tokens; the run's does not count
+  std::int64_t tokens_per_state = 1;                // DeepSeek V4: tokens kept as one
+  std::int64_t page_alignment = 1;                  // bytes that a page is rounded up to
+  std::string model_version = {};                   // "deepseek_v4": its own packing
+  bool wide_prefix_mask = false;  // composites: an image's mask may cross the window
+  // State layers: a prefill checkpoint is kept at multiples of so many tokens; nothing: not kept.
+  std::optional<std::int64_t> checkpoint_alignment = {};
 };
 
 // What the engine raises while a run is set up; a run may go on after some.
