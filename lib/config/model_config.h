@@ -3,11 +3,16 @@
 #include "json/document.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+namespace kernelpath::checkpoint {
+struct Gguf;
+}
 
 namespace kernelpath::config {
 
@@ -212,6 +217,9 @@ struct ModelConfig {
   std::optional<Quantization> sibling_quantization;
   Draft draft;
   std::optional<WeightFiles> weights;
+  // What a GGUF file says, where MODEL is one: then no field that a config.json states is set, and
+  // only an engine that loads such files can answer.
+  std::shared_ptr<const checkpoint::Gguf> gguf;
   BoolField attention_sinks;  // gpt-oss
   DoubleField attn_logit_softcapping;
 
