@@ -7,7 +7,9 @@ import json
 import pathlib
 import sys
 
+import vllm_arguments
 import vllm_backends
+import vllm_command
 import vllm_priorities
 import vllm_registry
 import vllm_settings
@@ -19,6 +21,7 @@ def probe() -> dict:
     import vllm
 
     backends = vllm_backends.extract(environment)
+    arguments = vllm_arguments.extract()
     return {
         "version": vllm.__version__,
         "backends": backends,
@@ -29,6 +32,8 @@ def probe() -> dict:
         },
         "mla_prefill": vllm_priorities.mla_prefill(environment),
         "settings": vllm_settings.extract(),
+        "arguments": arguments,
+        "command": vllm_command.extract(arguments),
         # Last: importing every model module changes what later imports see.
         "registry": vllm_registry.extract(),
     }
