@@ -3,6 +3,7 @@
 import enum
 
 import vllm_imports
+import vllm_layer_classes
 import vllm_shapes
 from vllm_environment import host_allocations
 from vllm_purity import find_method, is_data, rule_name
@@ -224,6 +225,19 @@ def kv_shapes(cls: type, names: list[str], torch) -> list[dict]:
     return vllm_shapes.packed_shapes(cls, asked, torch)
 
 
+def packing(cls: type) -> dict | None:
+    """How the backend changes the layout of a page; null where it leaves the general one, and in
+    versions where each backend gives a shape of its own."""
+    owner, _ = find_method(cls, "customize_spec")
+    return None if owner in (None, vllm_base()) else rule(cls, "customize_spec")
+
+
+def vllm_base() -> type:
+    from vllm.v1.attention.backend import AttentionBackend
+
+    return AttentionBackend
+
+
 def stride_order(cls: type) -> dict | None:
     if hasattr(cls, "get_kv_cache_stride_order"):
         return vllm_shapes.own_stride_order(cls)
@@ -259,10 +273,28 @@ def class_row(cls: type, kv_dtype_names: list[str], torch, make_capability) -> d
         "validation": validation(cls),
         "layouts": layouts(cls),
         "kv_shapes": kv_shapes(cls, kv_dtype_names, torch),
+        "packing": packing(cls),
         "stride_order": stride_order(cls),
         "forward_includes_kv_cache_update": bool(cls.forward_includes_kv_cache_update),
         "builder": builder(cls),
         "implementation": implementation(cls),
+    }
+
+
+def layer_class_row(cls: type) -> dict:
+    """A class that the selector never sees: no more than what a cache and graphs ask of it."""
+    sizes = block_sizes(cls)
+    return {
+        "path": class_path(cls),
+        "reported_name": cls.get_name(),
+        "is_ssm": flag(cls, "is_ssm"),
+        "block_sizes": sizes,
+        "block_size_test": block_size_test(cls, sizes),
+        "preferred_block_size": preferred_block_size(cls),
+        "layouts": layouts(cls),
+        "packing": packing(cls),
+        "stride_order": stride_order(cls),
+        "builder": builder(cls),
     }
 
 
@@ -288,7 +320,7 @@ def extract(environment) -> dict:
     from vllm.v1.attention.backends import registry
 
     names = kv_dtype_names()
-    members, classes = [], {}
+    members, classes, state_classes = [], {}, []
 
     def add(cls: type) -> None:
         if class_path(cls) in classes:
@@ -304,10 +336,16 @@ def extract(environment) -> dict:
             for member in members_of:
                 row, cls = member_row(kind, member)
                 members.append(row)
-                if cls is not None and kind == "attention":
+                if cls is None:
+                    continue
+                if kind == "attention":
                     add(cls)
+                else:
+                    state_classes.append(cls)
+        layer_classes = [layer_class_row(cls) for cls in
+                         vllm_layer_classes.find(state_classes, set(classes))]
     table = {"kv_dtypes": kv_dtype_rows(names), "members": members,
-             "classes": list(classes.values())}
+             "classes": list(classes.values()), "layer_classes": layer_classes}
     if hasattr(next(iter(registry.AttentionBackendEnum)).get_class(), "customize_spec"):
         table.update(vllm_shapes.layout_orders())
     return table

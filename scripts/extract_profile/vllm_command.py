@@ -1,6 +1,8 @@
 """The options of the server's command line, asked of the engine's own parser."""
 
 import argparse
+import pathlib
+import tempfile
 
 from vllm_settings import NO_VALUE_ACTIONS, serve_parser
 
@@ -42,14 +44,19 @@ def closure_names(function) -> str:
     return " ".join(names)
 
 
-def negative_flags(action: argparse.Action) -> list[str]:
+def flags_of(parser, action: argparse.Action) -> list[str]:
+    """All spellings; some are registered without being listed in the help."""
+    hidden = [f for f, a in parser._option_string_actions.items() if a is action]
+    return [*action.option_strings, *(f for f in hidden if f not in action.option_strings)]
+
+
+def negative_flags(parser, action: argparse.Action) -> list[str]:
+    flags = flags_of(parser, action)
     if hasattr(action, "negative_option_strings"):
-        return [f for f in action.option_strings if f in action.negative_option_strings]
+        return [f for f in flags if f in action.negative_option_strings]
     if isinstance(action, argparse.BooleanOptionalAction):
-        return [f for f in action.option_strings if f.startswith("--no-")]
-    if isinstance(action, argparse._StoreFalseAction):
-        return list(action.option_strings)
-    return []
+        return [f for f in flags if f.startswith("--no-")]
+    return flags if isinstance(action, argparse._StoreFalseAction) else []
 
 
 def deprecation(parser, action: argparse.Action) -> str:
@@ -60,14 +67,16 @@ def deprecation(parser, action: argparse.Action) -> str:
 
 def option_row(parser, action: argparse.Action, arguments: set[str]) -> dict:
     flag = action.nargs == 0 or isinstance(action, NO_VALUE_ACTIONS)
-    row: dict = {"flags": list(action.option_strings), "type": "flag" if flag else value_kind(action)}
+    row: dict = {"flags": flags_of(parser, action), "type": "flag" if flag else value_kind(action)}
     if action.dest in arguments:
         row["sets"] = action.dest
-    if negative_flags(action):
-        row["negative_flags"] = negative_flags(action)
+    if negatives := negative_flags(parser, action):
+        row["negative_flags"] = negatives
     if not flag:
         if isinstance(reads(action.type or str, "1k"), int):
             row["suffixes"] = True
+        if action.type is not None and reads(action.type, "auto") == -1:
+            row["auto"] = -1
         if action.type is not None and reads(action.type, "None") is None:
             row["nullable"] = True
         if action.choices is not None:
@@ -81,6 +90,15 @@ def option_row(parser, action: argparse.Action, arguments: set[str]) -> dict:
     if deprecation(parser, action):
         row["deprecated"] = "goes away in a later version"
     return row
+
+
+def negates_in_files(parser) -> bool:
+    """Whether `name: false` in a --config file becomes --no-name, or is dropped."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "options.yaml"
+        path.write_text("enforce-eager: false\n", encoding="utf-8")
+        load = getattr(parser, "load_config_file", None) or parser._load_config_file
+        return load(str(path)) == ["--no-enforce-eager"]
 
 
 def subcommands() -> list[str]:
@@ -110,5 +128,12 @@ def extract(arguments: list[dict]) -> dict:
         "module": "vllm.entrypoints.openai.api_server",
         "subcommands": ["serve"],
         "other_subcommands": subcommands(),
+        "subcommand_required": True,
+        "abbreviations": parser.allow_abbrev,
+        # What FlexibleArgumentParser adds to argparse.
+        "underscores": True,
+        "dotted": True,
+        "levels": {"-O": "--optimization-level"},
+        "file_of_options": {"negates": negates_in_files(parser)},
         "options": [option_row(parser, action, names) for action in actions],
     }

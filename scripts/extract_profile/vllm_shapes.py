@@ -1,8 +1,9 @@
 """The KV cache of a backend: axes of a layer's tensor, and their order in memory.
 
 Sizes are found by asking with numbers that no other axis has and by asking twice where a size
-depends on the head size. An axis is a name, a number, or {"head_size_times": [numerator,
-denominator], "plus": n}; a backend whose last axis is none of these answers {"rule": …}.
+depends on the head size. An axis is a name, a number, {"num_kv_heads_times": n}, or
+{"head_size_times": [numerator, denominator], "plus": n}, where "of": "num_kv_heads" says that every
+KV head takes as much; a backend whose last axis is none of these answers {"rule": …}.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ NUM_KV_HEADS = 7
 HEAD_SIZES = (160, 288, 72)  # 72: where packed slots are rounded up
 WHOLE_GROUP_HEAD_SIZES = (160, 288, 352)  # for formats that refuse a head that is no whole groups
 MLA_HEAD_SIZES = (576, 1088, 704)
+HEAD_SIZE_V = 137  # of values, where a class keeps it itself
 
 
 def head_sizes_of(cls: type) -> tuple:
@@ -29,8 +31,12 @@ def head_sizes_of(cls: type) -> tuple:
 
 def describe_axis(values: tuple, head_sizes: tuple):
     """One axis from its sizes at three head sizes; None where no line goes through them."""
+    if values == tuple(size + HEAD_SIZE_V for size in head_sizes):
+        return "head_sizes"
     if len(set(values)) == 1:
         names = {NUM_BLOCKS: "num_blocks", BLOCK_SIZE: "block_size", NUM_KV_HEADS: "num_kv_heads"}
+        if values[0] not in names and values[0] % NUM_KV_HEADS == 0:
+            return {"num_kv_heads_times": values[0] // NUM_KV_HEADS}
         return names.get(values[0], values[0])
     slope = Fraction(values[1] - values[0], head_sizes[1] - head_sizes[0])
     plus = values[0] - slope * head_sizes[0]
@@ -38,6 +44,10 @@ def describe_axis(values: tuple, head_sizes: tuple):
         return None
     if slope == 1 and plus == 0:
         return "head_size"
+    if slope.numerator % NUM_KV_HEADS == 0 and plus % NUM_KV_HEADS == 0:
+        per_head = slope / NUM_KV_HEADS
+        return {"head_size_times": [per_head.numerator, per_head.denominator],
+                "plus": int(plus) // NUM_KV_HEADS, "of": "num_kv_heads"}
     return {"head_size_times": [slope.numerator, slope.denominator], "plus": int(plus)}
 
 
@@ -66,6 +76,8 @@ def grouped(shapes: list[tuple[str, object]]) -> list[dict]:
 
 def own_shapes(cls: type, kv_dtypes: list[str]) -> list[dict]:
     heads = 1 if cls.is_mla() else NUM_KV_HEADS
+    if hasattr(cls, "set_head_size_v"):
+        cls.set_head_size_v(HEAD_SIZE_V)
 
     def shape_of(name: str):
         def shape_at(head_size: int):
