@@ -19,6 +19,8 @@ inline std::optional<std::int64_t> checked_add(std::int64_t a, std::int64_t b) {
 }
 
 // ceil(a / b) for a ≥ 0, b > 0.
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
 
 }  // namespace kernelpath

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -27,10 +28,8 @@ bool stays_inside(std::string_view shard) {
   if (shard.find('\0') != std::string_view::npos) return false;
   if (shard.find('\\') != std::string_view::npos) return false;
   if (shard.size() > 1 && shard[1] == ':') return false;
-  for (const std::string& step : split(shard, '/')) {
-    if (step == "..") return false;
-  }
-  return true;
+  return std::ranges::none_of(split(shard, '/'),
+                              [](const std::string& step) { return step == ".."; });
 }
 
 // metadata.total_size; some tools write it as 16060522496.0.

@@ -18,6 +18,7 @@ class Family {
   explicit Family(json::Value row);
   Family(const Family&) = delete;  // views point into row_
   Family& operator=(const Family&) = delete;
+  ~Family() = default;
 
   [[nodiscard]] const std::string& model_type() const { return model_type_; }
 

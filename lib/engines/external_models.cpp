@@ -12,7 +12,7 @@ namespace {
 class OneModule : public registry::Loader {
  public:
   explicit OneModule(const registry::SharedObjectProvider& provider) : provider_(provider) {}
-  registry::Loaded load(std::string_view) override {
+  registry::Loaded load(std::string_view /*module*/) override {
     return {.registrations = provider_.registrations};
   }
 

@@ -7,8 +7,8 @@
 namespace kernelpath::engines {
 namespace {
 
-template <class Enum, std::size_t kCount>
-std::string_view name_of(Enum value, const std::array<std::string_view, kCount>& names) {
+template <class Enum, std::size_t N>
+std::string_view name_of(Enum value, const std::array<std::string_view, N>& names) {
   return names.at(static_cast<std::size_t>(value));
 }
 

@@ -43,9 +43,9 @@ class Module {
                     .columns = columns,
                     .bias = bias});
   }
-  // `units` pieces of `width` channels, not quantised: a depthwise convolution, a state's vectors.
+  // `units` pieces of `width` channels, not quantised: a depthwise convolution.
   void channels(std::string_view name, std::int64_t units, Size width, Size columns,
-                Storage storage, bool bias = false) {
+                bool bias = false) {
     out_.push_back({.part = part_,
                     .module = name_,
                     .name = name,
@@ -53,8 +53,13 @@ class Module {
                     .columns = columns,
                     .split = Split::kRows,
                     .units = units,
-                    .storage = storage,
+                    .storage = Storage::kPlain,
                     .bias = bias});
+  }
+  // The same at float32: a state's vectors.
+  void state_channels(std::string_view name, std::int64_t units, Size width, Size columns) {
+    channels(name, units, width, columns);
+    out_.back().storage = Storage::kFloat32;
   }
   // A norm's or another small vector that stays at the dtype.
   void vector(std::string_view name, Size length, std::int64_t units = 0, bool bias = false) {

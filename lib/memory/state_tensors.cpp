@@ -40,11 +40,11 @@ void append_mamba1(const Geometry& geometry, const State& state, Module& module)
   const bool bias = any_flag(geometry, {"mamba_proj_bias", "use_bias"}, false);
   const bool conv_bias = any_flag(geometry, {"mamba_conv_bias", "use_conv_bias"}, true);
   module.heads("in_proj", width, 2, geometry.hidden, bias);
-  module.channels("conv1d", width, 1, state.kernel, Storage::kPlain, conv_bias);
+  module.channels("conv1d", width, 1, state.kernel, conv_bias);
   module.output("x_proj", Size(rank) + Size(2) * state.size, width, 1, false);
   module.heads("dt_proj", width, 1, rank, true);
-  module.channels("A_log", width, 1, state.size, Storage::kFloat32);
-  module.channels("D", width, 1, 1, Storage::kFloat32);
+  module.state_channels("A_log", width, 1, state.size);
+  module.state_channels("D", width, 1, 1);
   module.output("out_proj", geometry.hidden, width, 1, bias);
   if (geometry.family.model_type == "jamba") {
     module.vector("dt_b_c_layernorm", Size(rank) + Size(2) * state.size);
@@ -58,9 +58,9 @@ void append_mamba2(const Geometry& geometry, const State& state, Module& module)
   const Size group = Size(2) * state.size;  // B and C
   module.heads("in_proj", state.heads, Size(2) * state.head_dim + Size(1), geometry.hidden, bias);
   module.heads("in_proj (B, C)", state.groups, group, geometry.hidden, bias);
-  module.channels("conv1d", state.heads, state.head_dim, state.kernel, Storage::kPlain, conv_bias);
-  module.channels("conv1d (B, C)", state.groups, group, state.kernel, Storage::kPlain, conv_bias);
-  module.channels("A_log, D, dt_bias", state.heads, 3, 1, Storage::kFloat32);
+  module.channels("conv1d", state.heads, state.head_dim, state.kernel, conv_bias);
+  module.channels("conv1d (B, C)", state.groups, group, state.kernel, conv_bias);
+  module.state_channels("A_log, D, dt_bias", state.heads, 3, 1);
   if (any_flag(geometry, {"mamba_rms_norm"}, true)) {
     module.vector("norm", Size(state.heads) * state.head_dim, state.heads);
   }
@@ -75,9 +75,9 @@ void append_gated_delta_net(const Geometry& geometry, const State& state, Module
   module.heads("in_proj_z", state.heads, state.head_dim, geometry.hidden, false);
   module.heads("in_proj_b", state.heads, 1, geometry.hidden, false);
   module.heads("in_proj_a", state.heads, 1, geometry.hidden, false);
-  module.channels("conv1d", state.groups, keys, state.kernel, Storage::kPlain);
-  module.channels("conv1d", state.heads, state.head_dim, state.kernel, Storage::kPlain);
-  module.channels("A_log, dt_bias", state.heads, 2, 1, Storage::kFloat32);
+  module.channels("conv1d", state.groups, keys, state.kernel);
+  module.channels("conv1d", state.heads, state.head_dim, state.kernel);
+  module.state_channels("A_log, dt_bias", state.heads, 2, 1);
   module.vector("norm", state.head_dim);
   module.output("out_proj", geometry.hidden, state.heads, state.head_dim, false);
 }
@@ -87,7 +87,7 @@ void append_short_convolution(const Geometry& geometry, const State& state, Modu
   const bool bias = any_flag(geometry, {"conv_bias"}, false);
   const std::int64_t width = state.width > 0 ? state.width : geometry.hidden;
   module.heads("in_proj", width, 3, geometry.hidden, bias);
-  module.channels("conv", width, 1, state.kernel, Storage::kPlain, bias);
+  module.channels("conv", width, 1, state.kernel, bias);
   module.output("out_proj", geometry.hidden, width, 1, bias);
 }
 
@@ -108,14 +108,13 @@ void append_kimi_delta(const Geometry& geometry, const State& state, Module& mod
   for (const std::string_view name : {"q_proj", "k_proj", "v_proj"}) {
     module.heads(name, heads, head_dim, geometry.hidden, false);
   }
-  module.channels("q_conv1d, k_conv1d, v_conv1d", heads, Size(3) * head_dim, state.kernel,
-                  Storage::kPlain);
+  module.channels("q_conv1d, k_conv1d, v_conv1d", heads, Size(3) * head_dim, state.kernel);
   module.replicated("f_a_proj", head_dim, geometry.hidden);
   module.heads("f_b_proj", heads, head_dim, head_dim, false);
   module.heads("b_proj", heads, 1, geometry.hidden, false);
   module.replicated("g_a_proj", head_dim, geometry.hidden);
   module.heads("g_b_proj", heads, head_dim, head_dim, false);
-  module.channels("A_log, dt_bias", heads, head_dim + Size(1), 1, Storage::kFloat32);
+  module.state_channels("A_log, dt_bias", heads, head_dim + Size(1), 1);
   module.vector("o_norm", head_dim);
   module.output("o_proj", geometry.hidden, heads, head_dim, false);
 }

@@ -20,6 +20,7 @@
  * here changes; `abi_version` stays the first member of kernelpath_provider and the entry point
  * keeps its name and signature in all versions, so that kernelpath can tell the versions apart.
  */
+/* C's own forms and names. NOLINTBEGIN(modernize-*,readability-identifier-naming) */
 #ifndef KERNELPATH_REGISTRY_PROVIDER_ABI_H_
 #define KERNELPATH_REGISTRY_PROVIDER_ABI_H_
 
@@ -86,3 +87,4 @@ kernelpath_provider_entry(void);
 #endif
 
 #endif /* KERNELPATH_REGISTRY_PROVIDER_ABI_H_ */
+/* NOLINTEND(modernize-*,readability-identifier-naming) */

@@ -102,12 +102,12 @@ Result<Answer> answer_class(const JsonFields& in, std::string_view op, Session& 
                                           : resolver.resolve_class(input, options));
 }
 
-Result<Answer> answer_vision(const JsonFields& in, std::string_view, Session& session) {
+Result<Answer> answer_vision(const JsonFields& in, std::string_view /*op*/, Session& session) {
   KERNELPATH_TRY(architecture, in.string("arch"));
   return class_answer(class_answer_of(session.registry.vision_encoder(architecture), true));
 }
 
-Result<Answer> answer_builder(const JsonFields& in, std::string_view, Session& session) {
+Result<Answer> answer_builder(const JsonFields& in, std::string_view /*op*/, Session& session) {
   KERNELPATH_TRY(mode, in.string("mode"));
   KERNELPATH_TRY(asked, in.optional_string("ask_modes_of"));
   Answer answer = class_answer(class_answer_of(session.registry.draft_builder(mode), false));
@@ -127,12 +127,12 @@ Result<Answer> answer_builder(const JsonFields& in, std::string_view, Session& s
   return answer;
 }
 
-Result<Answer> answer_attribute(const JsonFields& in, std::string_view, Session& session) {
+Result<Answer> answer_attribute(const JsonFields& in, std::string_view /*op*/, Session& session) {
   KERNELPATH_TRY(name, in.string("name"));
   return attribute_answer(session.registry.attribute(name));
 }
 
-Result<Answer> answer_export(const JsonFields&, std::string_view, Session& session) {
+Result<Answer> answer_export(const JsonFields& /*in*/, std::string_view /*op*/, Session& session) {
   std::vector<Member> rows;
   for (auto& [architecture, module] : session.registry.export_external()) {
     rows.push_back({architecture, Value::string(module)});
@@ -185,12 +185,12 @@ Result<Value> answer_in_session(const JsonFields& in, std::string_view op, Handl
 }
 
 // --- the questions without one
-// --------------------------------------------------------------------
 
 Result<Value> answer_layer_keys(const JsonFields& in) {
   KERNELPATH_TRY(indices, read_layer_indices(in));
   LayerTable table;
   std::vector<Value> keys;
+  keys.reserve(indices.size());
   for (const std::string& index : indices) keys.push_back(Value::string(table.add(index)));
   return answer_value({.more = {{"keys", Value::array(std::move(keys))}}}, {});
 }
@@ -219,14 +219,14 @@ constexpr auto kQuestions = std::to_array<Question>({
 });
 
 const Question* find_question(std::string_view op) {
-  const auto found = std::find_if(kQuestions.begin(), kQuestions.end(),
-                                  [&](const Question& question) { return question.op == op; });
-  return found == kQuestions.end() ? nullptr : &*found;
+  const auto* const found = std::ranges::find(kQuestions, op, &Question::op);
+  return found == kQuestions.end() ? nullptr : found;
 }
 
 Error unknown_op(const JsonFields& in, std::string_view op) {
   Error error = in.error("op", "no question about model classes");
   std::vector<std::string_view> known;
+  known.reserve(kQuestions.size());
   for (const Question& question : kQuestions) known.push_back(question.op);
   error.near_matches = near_matches(op, known);
   error.hint = "known: " + join_words(std::vector<std::string>(known.begin(), known.end()));
