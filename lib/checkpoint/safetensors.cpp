@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "checkpoint/incomplete_download.h"
 
 #include <fmt/format.h>
 
@@ -28,28 +29,10 @@ Unexpected broken(const std::string& file, std::string where, std::string messag
                     .value = std::move(value)});
 }
 
-// Text files that are found under a .safetensors name after an incomplete download.
-std::optional<Error> wrong_kind(std::string_view start, const std::string& file) {
-  const std::string lower = to_lower(trim(start.substr(0, 64)));
-  if (lower.starts_with("version https://git-lfs")) {
-    return Error{.code = ErrorCode::kInputKind,
-                 .message = "a Git LFS pointer, not the weights it stands for",
-                 .file = file,
-                 .hint = "run `git lfs pull` in the model's folder"};
-  }
-  if (lower.starts_with("<!doctype") || lower.starts_with("<html")) {
-    return Error{.code = ErrorCode::kInputKind,
-                 .message = "looks like an HTML page, not a safetensors file",
-                 .file = file,
-                 .hint = "download the raw file instead of the web page that shows it"};
-  }
-  return std::nullopt;
-}
-
 // The length of the JSON part, checked against what the file has and against the limit.
 Result<std::size_t> header_length(std::string_view start, std::size_t file_bytes,
                                   const std::string& file) {
-  if (auto error = wrong_kind(start, file)) return fail(std::move(*error));
+  if (auto error = incomplete_download(start, file, "safetensors")) return fail(std::move(*error));
   if (file_bytes < kLengthBytes || start.size() < kLengthBytes) {
     return broken(
         file, "byte 0",
