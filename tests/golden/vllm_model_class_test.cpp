@@ -77,11 +77,11 @@ void expect_recorded_classes(const std::string& version, std::size_t classes,
 }
 
 TEST(VllmModelClass, EveryRecordedConfigOf0251_HasItsClass) {
-  expect_recorded_classes("0.25.1", 112, 3);
+  expect_recorded_classes("0.25.1", 114, 3);
 }
 
 TEST(VllmModelClass, EveryRecordedConfigOf0330_HasItsClass) {
-  expect_recorded_classes("0.33.0", 118, 3);
+  expect_recorded_classes("0.33.0", 119, 3);
 }
 
 }  // namespace

@@ -222,8 +222,8 @@ EngineError unsupported(const ModelRegistry& registry, const ModelClassQuestion&
   EngineError error = refusal(
       "UNKNOWN-ARCH", question.architectures.empty()
                           ? std::string("No model architectures are specified")
-                          : fmt::format("Model architectures [{}] are not supported for now.",
-                                        join(question.architectures, ", ")));
+                          : fmt::format("Model architectures ['{}'] are not supported for now.",
+                                        join(question.architectures, "', '")));
   if (!question.architectures.empty()) {
     error.near_matches = close_names(registry, question.architectures.front());
   }
