@@ -15,4 +15,14 @@ std::vector<std::pair<std::string, std::int64_t>> integer_members(const json::Va
   return out;
 }
 
+std::vector<std::pair<std::string, std::string>> string_members(const json::Value& object) {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (!object.is_object()) return out;
+  for (const json::Member& member : object.members()) {
+    if (member.value.is_string()) out.emplace_back(member.key, member.value.as_string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 }  // namespace kernelpath::config

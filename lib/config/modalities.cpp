@@ -31,6 +31,7 @@ void find_modalities(Derivation& d) {
   d.out.has_vision = std::any_of(kVision.begin(), kVision.end(), is_there);
   d.out.has_audio = std::any_of(kAudio.begin(), kAudio.end(), is_there);
   d.out.text_integers = integer_members(*d.read.text);
+  d.out.text_strings = string_members(*d.read.text);
   if (const json::Value* vision = find_tower(d, "vision_config")) {
     d.out.vision_integers = integer_members(*vision);
   }

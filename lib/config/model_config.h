@@ -129,6 +129,14 @@ struct LinearState {
   IntField intermediate_size;
 };
 
+// kv_cache_scheme, where it is an object.
+struct KvCacheScheme {
+  std::string type;                      // "float", "int"; empty: not stated
+  std::optional<std::int64_t> num_bits;  // of an element
+  std::string strategy;                  // "tensor", "attn_head" …; empty: not stated
+  std::optional<bool> dynamic;
+};
+
 struct Quantization {
   StringField method;  // "fp8", "modelopt", "awq", "gptq", "compressed-tensors", "mxfp4" …
   StringField
@@ -139,6 +147,7 @@ struct Quantization {
   StringField activation_scheme;
   StringField expert_dtype;    // "fp4": routed experts differ from the rest (DeepSeek-V4)
   StringField kv_cache_dtype;  // "fp8", "nvfp4" …, as the checkpoint states it
+  std::optional<KvCacheScheme> kv_cache_scheme;
   std::vector<std::string> exclude_modules;
   std::vector<std::pair<std::string, std::string>> layer_algos;  // quantized_layers: module → algo
   [[nodiscard]] bool any() const { return method || algo; }
@@ -228,6 +237,8 @@ struct ModelConfig {
   // that it needs no JSON. See integer_members().
   std::vector<std::pair<std::string, std::int64_t>> text_integers;
   std::vector<std::pair<std::string, std::int64_t>> vision_integers;
+  // String members of the text config, sorted by name.
+  std::vector<std::pair<std::string, std::string>> text_strings;
 
   // Names of the top-level fields that are there ("draft_vocab_size"), and of the text config's,
   // sorted: for engine rules that depend on mere presence.

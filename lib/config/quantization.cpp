@@ -59,6 +59,24 @@ Result<void> read_block_size(const QuantSource& source, const FieldReader& reade
   return {};
 }
 
+// What kv_cache_scheme says, where it is an object; modelopt may keep it one level deeper.
+std::optional<KvCacheScheme> kv_cache_scheme(const QuantSource& source) {
+  const json::Value* inner = member(source, "quantization");
+  const json::Value* scheme = inner != nullptr ? inner->find_non_null("kv_cache_scheme") : nullptr;
+  if (scheme == nullptr) scheme = member(source, "kv_cache_scheme");
+  if (scheme == nullptr || !scheme->is_object()) return std::nullopt;
+  KvCacheScheme out;
+  const json::Value* type = scheme->find_non_null("type");
+  if (type != nullptr && type->is_string()) out.type = type->as_string();
+  const json::Value* bits = scheme->find_non_null("num_bits");
+  if (bits != nullptr && bits->is_integer()) out.num_bits = bits->as_integer();
+  const json::Value* strategy = scheme->find_non_null("strategy");
+  if (strategy != nullptr && strategy->is_string()) out.strategy = strategy->as_string();
+  const json::Value* dynamic = scheme->find_non_null("dynamic");
+  if (dynamic != nullptr && dynamic->is_bool()) out.dynamic = dynamic->as_bool();
+  return out;
+}
+
 // The KV cache's type: an algorithm's name, a scheme as object, or (written by one tool) as string.
 Result<void> read_kv_cache(const QuantSource& source, const FieldReader& reader,
                            Quantization& quant) {
@@ -171,6 +189,7 @@ Result<Quantization> read_quantization(const QuantSource& source, const FieldRea
   KERNELPATH_TRY(scheme, name_of(source, "activation_scheme"));
   quant.activation_scheme = scheme;
   KERNELPATH_CHECK_OK(read_kv_cache(source, reader, quant));
+  quant.kv_cache_scheme = kv_cache_scheme(source);
   KERNELPATH_CHECK_OK(read_excluded(source, quant));
   KERNELPATH_CHECK_OK(read_layer_algos(source, quant));
   KERNELPATH_TRY(algo, name_of(source, "quant_algo"));
@@ -194,6 +213,7 @@ void complete(Quantization& own, const Quantization& other) {
   fill(own.group_size, other.group_size);
   fill(own.activation_scheme, other.activation_scheme);
   fill(own.kv_cache_dtype, other.kv_cache_dtype);
+  if (!own.kv_cache_scheme) own.kv_cache_scheme = other.kv_cache_scheme;
   if (own.weight_block_size.empty()) own.weight_block_size = other.weight_block_size;
   if (own.exclude_modules.empty()) own.exclude_modules = other.exclude_modules;
   if (own.layer_algos.empty()) own.layer_algos = other.layer_algos;
