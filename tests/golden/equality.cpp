@@ -166,4 +166,27 @@ std::string vllm_select_difference(const json::Value& record, const json::Value&
   return {};
 }
 
+std::string deepinfer_difference(const json::Value& record, const json::Value& answer) {
+  const json::Value& recorded = *record.find("out");
+  std::set<std::string> keys;
+  for (const json::Member& member : recorded.members()) keys.insert(member.key);
+  for (const json::Member& member : answer.members()) keys.insert(member.key);
+  for (const std::string& key : keys) {
+    const json::Value* given = answer.find(key);
+    const json::Value* wanted = recorded.find(key);
+    std::string text;
+    if (key == "error" && given != nullptr && wanted != nullptr && !wanted->is_null()) {
+      for (const std::string_view part : {"type", "rule"}) {
+        if (!text.empty()) continue;
+        text = compare_exactly("error/" + std::string(part), given->find_non_null(part),
+                               wanted->find_non_null(part));
+      }
+    } else {
+      text = compare_exactly(key, given, wanted);
+    }
+    if (!text.empty()) return text;
+  }
+  return {};
+}
+
 }  // namespace kernelpath::golden

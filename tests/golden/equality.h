@@ -29,4 +29,7 @@ std::string trtllm_difference(const json::Value& record, const json::Value& answ
 // lists of candidates.
 std::string vllm_select_difference(const json::Value& record, const json::Value& answer);
 
+// The same by DeepInfer's rules: of an error its type and its rule; everything else exactly.
+std::string deepinfer_difference(const json::Value& record, const json::Value& answer);
+
 }  // namespace kernelpath::golden
