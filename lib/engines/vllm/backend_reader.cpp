@@ -1,4 +1,5 @@
 #include "engines/vllm/backend_rules.h"
+#include "engines/vllm/kv_packing.h"
 #include "engines/vllm/profile_readers.h"
 #include "engines/vllm/table_fields.h"
 
@@ -192,6 +193,27 @@ Result<void> read_predicates(const JsonFields& row, BackendClass& backend) {
   return read_layouts(row, backend);
 }
 
+// Until 0.32 a page may be padded where the blocks of all layers lie outermost in memory.
+Result<void> read_padding(const JsonFields& row, BackendClass& backend) {
+  if (row.value().find_non_null("stride_order") == nullptr) return {};
+  KERNELPATH_TRY(layouts, row.object("stride_order"));
+  for (const json::Member& member : layouts.value().members()) {
+    const json::Value* order = member.value.find_non_null("with_layers");
+    if (order == nullptr || !order->is_array() || order->items().empty()) continue;
+    const json::Value& outermost = order->items().front();
+    if (outermost.is_integer() && outermost.as_integer() != 0) {
+      backend.padded_layouts.push_back(member.key);
+    }
+  }
+  return {};
+}
+
+Result<void> read_packing(const JsonFields& row, BackendClass& backend) {
+  KERNELPATH_TRY(rule, rule_of(row, "packing", find_packing_rule));
+  backend.packing = rule;
+  return read_padding(row, backend);
+}
+
 Result<void> read_class(const JsonFields& row, Profile& profile) {
   BackendClass& backend = profile.classes.emplace_back();
   KERNELPATH_TRY(path, row.string("path"));
@@ -206,7 +228,27 @@ Result<void> read_class(const JsonFields& row, Profile& profile) {
   KERNELPATH_TRY(implementation, read_implementation(row));
   backend.builder = std::move(builder);
   backend.implementation = std::move(implementation);
-  return {};
+  KERNELPATH_CHECK_OK(read_packing(row, backend));
+  return read_cache_shapes(row, backend);
+}
+
+// What model code gives its own layers; the selector never asks it, so its row is short.
+Result<void> read_layer_class(const JsonFields& row, Profile& profile) {
+  BackendClass& backend = profile.layer_classes.emplace_back();
+  KERNELPATH_TRY(path, row.string("path"));
+  KERNELPATH_TRY(reported_name, row.string("reported_name"));
+  KERNELPATH_TRY(ssm, read_flag(row, "is_ssm"));
+  KERNELPATH_TRY(builder, read_builder(row));
+  backend.class_name = path.substr(path.rfind('.') + 1);
+  backend.path = std::move(path);
+  backend.reported_name = std::move(reported_name);
+  backend.flags[static_cast<std::size_t>(Question::kSsm)] = ssm;
+  backend.builder = std::move(builder);
+  KERNELPATH_CHECK_OK(read_block_sizes(row, backend));
+  KERNELPATH_CHECK_OK(read_preferred_block_size(row, backend));
+  KERNELPATH_CHECK_OK(read_layouts(row, backend));
+  KERNELPATH_CHECK_OK(read_packing(row, backend));
+  return read_cache_shapes(row, backend);
 }
 
 Result<const BackendClass*> class_at(const JsonFields& row, std::string_view name,
@@ -275,7 +317,9 @@ Result<void> read_layout_names(const JsonFields& table, Profile& profile) {
   KERNELPATH_TRY(rows, table.objects("layouts"));
   for (const JsonFields& row : rows) {
     KERNELPATH_TRY(name, row.string("name"));
-    profile.layouts.push_back(std::move(name));
+    KERNELPATH_TRY(order, read_integers(row, "stride_order"));
+    profile.layouts.push_back(name);
+    profile.layout_orders.push_back({.layout = std::move(name), .order = std::move(order)});
   }
   KERNELPATH_TRY(preference, table.strings("layout_preference"));
   profile.layout_preference = std::move(preference);
@@ -290,6 +334,8 @@ Result<void> read_backends(const JsonFields& table, Profile& profile) {
   KERNELPATH_TRY(classes, table.objects("classes"));
   for (const JsonFields& row : classes) KERNELPATH_CHECK_OK(read_class(row, profile));
   KERNELPATH_CHECK_OK(link_composites(classes, profile));
+  KERNELPATH_TRY(layer_classes, table.objects("layer_classes"));
+  for (const JsonFields& row : layer_classes) KERNELPATH_CHECK_OK(read_layer_class(row, profile));
   KERNELPATH_TRY(members, table.objects("members"));
   for (const JsonFields& row : members) KERNELPATH_CHECK_OK(read_member(row, profile));
   return {};

@@ -53,6 +53,9 @@ constexpr Named<BlockSizesRule> kBlockSizesRules[] = {
     {"CompositeAttentionBackend.get_supported_kernel_block_sizes", composite_block_sizes},
     {"FlashMLASparseBackend.get_supported_kernel_block_sizes", flashmla_sparse_block_sizes},
     {"DeepseekV4SparseMLABackend.get_supported_kernel_block_sizes", deepseek_v41_block_sizes},
+    {"DeepseekV41IndexerBackend.get_supported_kernel_block_sizes", deepseek_v41_block_sizes},
+    {"DeepseekV32IndexerBackend.get_supported_kernel_block_sizes", indexer_block_sizes},
+    {"Glm5NextIndexerBackend.get_supported_kernel_block_sizes", pooled_indexer_block_sizes},
 };
 
 constexpr Named<LayoutsRule> kLayoutsRules[] = {

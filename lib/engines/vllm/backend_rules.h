@@ -78,6 +78,11 @@ void deepseek_v4_flashinfer_combination(const SelectorContext&, const BackendCla
 std::vector<BlockSize> flashmla_sparse_block_sizes(const SelectorContext&, const BackendClass&);
 std::vector<BlockSize> deepseek_v41_block_sizes(const SelectorContext&, const BackendClass&);
 
+// --- kernel_blocks.cpp: caches of indexers ------------------------------------------------------
+
+std::vector<BlockSize> indexer_block_sizes(const SelectorContext&, const BackendClass&);
+std::vector<BlockSize> pooled_indexer_block_sizes(const SelectorContext&, const BackendClass&);
+
 // --- composite_rules.cpp -----------------------------------------------------------------------
 
 bool composite_dtype(const SelectorContext&, const BackendClass&, std::string_view dtype);

@@ -11,6 +11,7 @@
 namespace kernelpath::engines::vllm {
 
 struct BackendClass;
+struct KvSpec;
 struct SelectorConfig;
 struct SelectorContext;
 struct Verdict;
@@ -56,6 +57,8 @@ using CombinationRule = void (*)(const SelectorContext&, const BackendClass&, co
                                  Verdict&);
 using PreferredBlockSizeRule = std::int64_t (*)(const SelectorContext&, const BackendClass&,
                                                 std::int64_t);
+// Changes what the layer asked for to what the backend's kernels read (since 0.33).
+using PackingRule = void (*)(const SelectorContext&, const BackendClass&, KvSpec&);
 
 using Flag = Answer<bool, FlagRule>;
 using Names = Answer<std::vector<std::string>, NameRule>;
@@ -99,6 +102,20 @@ struct ImplementationInfo {
   std::optional<bool> supports_interleave_with_speculation = {};
 };
 
+// The tensor that keeps the cache of one layer, for some types of cache. `axes` in words:
+// "num_blocks", "2", "num_kv_heads", "3/2 * head_size + 4"; empty where a rule has to be asked.
+// Until 0.32 each backend has its own; later the axes are blocks, head slots, tokens, content.
+struct KvShape {
+  std::vector<std::string> kv_dtypes;
+  std::vector<std::string> axes;
+};
+
+// The order of these axes in memory under one layout ("NHD", "HND"): position → axis.
+struct StrideOrder {
+  std::string layout;
+  std::vector<std::int64_t> order;
+};
+
 // A class of attention backends. Several enum members may name one.
 struct BackendClass {
   std::string path;           // "vllm.v1.attention.backends.flash_attn.FlashAttentionBackend"
@@ -131,6 +148,11 @@ struct BackendClass {
   Answer<std::optional<std::vector<std::string>>, LayoutsRule> layouts;
   std::optional<BuilderInfo> builder = {};
   std::optional<ImplementationInfo> implementation = {};
+  std::vector<KvShape> kv_shapes = {};
+  std::vector<StrideOrder> stride_orders = {};  // empty: the profile's layouts say it
+  PackingRule packing = nullptr;
+  std::vector<std::string> padded_layouts =
+      {};  // layouts under which its kernels take padded pages
 
   [[nodiscard]] const Flag& flag(Question question) const {
     return flags[static_cast<std::size_t>(question)];

@@ -18,19 +18,32 @@ namespace kernelpath::engines::vllm {
 enum class GraphLevel : std::uint8_t { kNever, kSingleTokenDecode, kUniformBatch, kAlways };
 std::string_view graph_level_name(GraphLevel level);  // "UNIFORM_SINGLE_TOKEN_DECODE", …
 
-// The level of one built layer's backend, given its spec and the run.
-GraphLevel graph_level(const SelectorContext& context, const RunConfig& run,
-                       const BuiltLayer& layer, std::span<const BuiltLayer> group);
+// What the level of a backend may depend on beside the machine.
+struct GraphQuestion {
+  std::span<const KvSpec> specs = {};  // of the layers in the group
+  std::int64_t speculative_tokens = 0;
+  std::int64_t dcp = 1;
+  bool use_non_causal = false;
+  bool unclamped_window = false;  // some layer's image mask may cross its window
+};
 
-// The mode that the configuration ends with, before a model is built: `run.cudagraph_mode` from the
-// user's or the optimisation level's, with each downgrade as an event. Source: config/vllm.py.
+// Source: get_cudagraph_support of the builders in v1/attention/backends.
+GraphLevel graph_level(const SelectorContext& context, const BackendClass& backend,
+                       const GraphQuestion& question);
+
+// What decides on graphs before a model is built.
 struct GraphModel {
   bool pooling = false;
   bool encoder_decoder = false;
   bool connector_needs_piecewise = false;
   bool dynamic_speculation_v1 = false;  // dynamic speculation on the V1 runner
 };
-std::vector<PlanEvent> configure_graphs(const GraphModel& model, RunConfig& run);
+
+// Sets run.cudagraph_mode from the user's or the optimisation level's, and
+// run.piecewise_compilation where nothing is compiled; each downgrade is an event. Source:
+// config/vllm.py.
+std::vector<PlanEvent> configure_graphs(const SelectorContext& context, const GraphModel& model,
+                                        RunConfig& run);
 
 // The mode that the run ends with.
 struct GraphPlan {
@@ -40,11 +53,12 @@ struct GraphPlan {
   std::string final_mode;
   std::int64_t uniform_decode_query_len = 1;
   std::vector<PlanEvent> events = {};
-  std::vector<RunError> errors = {};
+  std::optional<RunError> error = {};
 };
 
-// Source: v1/worker/gpu_model_runner.py, config/compilation.py
-// resolve_cudagraph_mode_and_sizes. Changes run.cudagraph_mode.
+// The mode against the weakest backend of all groups; sets run.cudagraph_mode.
+// Source: v1/worker/gpu_model_runner.py, v1/worker/gpu/attn_utils.py, config/compilation.py
+// resolve_cudagraph_mode_and_sizes.
 GraphPlan resolve_graphs(const SelectorContext& context, const KvCachePlan& plan,
                          std::span<const BuiltLayer> layers, RunConfig& run);
 

@@ -58,14 +58,14 @@ struct LayerCache {
 };
 
 struct CacheGroup {
-  std::string spec;  // class name; "UniformTypeKVCacheSpecs" where it keeps a spec a layer
-  std::vector<std::size_t> layers;  // indices of the built layers
+  std::string spec = {};  // class name; "UniformTypeKVCacheSpecs" where it keeps a spec a layer
+  std::vector<std::size_t> layers = {};  // indices of the built layers
   std::int64_t block_size = 0;
   std::int64_t page_bytes = 0;
 };
 
 struct KvCachePlan {
-  std::vector<LayerCache> layers;  // one a built layer
+  std::vector<LayerCache> layers;  // one a built layer; empty where the run ended before
   std::vector<CacheGroup> groups;
   std::vector<PlanEvent> events;
   std::vector<RunError> errors;  // the run ends with the first

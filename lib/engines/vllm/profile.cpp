@@ -90,6 +90,13 @@ const BackendMember* Profile::find_member(std::string_view name) const {
   return found == members.end() ? nullptr : &*found;
 }
 
+const BackendClass* Profile::find_layer_class(std::string_view class_name) const {
+  const auto found =
+      std::find_if(layer_classes.begin(), layer_classes.end(),
+                   [&](const BackendClass& row) { return row.class_name == class_name; });
+  return found == layer_classes.end() ? nullptr : &*found;
+}
+
 const PrefillBackend* Profile::find_prefill_backend(std::string_view name) const {
   const auto found = std::find_if(prefill_backends.begin(), prefill_backends.end(),
                                   [&](const PrefillBackend& row) { return row.name == name; });

@@ -115,9 +115,12 @@ struct Profile {
   Release release;
   std::vector<KvDtype> kv_dtypes;
   std::deque<BackendClass> classes;
+  std::deque<BackendClass> layer_classes;      // of layers that no selector serves
   std::vector<BackendMember> members;          // in the enum's order
   std::vector<std::string> layouts;            // of the enum of layouts (since 0.33)
   std::vector<std::string> layout_preference;  // where no backend has one
+  // The order of [layers, blocks, heads, tokens, content] in memory, of each layout.
+  std::vector<StrideOrder> layout_orders;
   Priorities priorities;
   std::vector<PrefillBackend> prefill_backends;  // in the enum's order
   std::vector<PrefillEntry> prefill_orders;
@@ -127,6 +130,8 @@ struct Profile {
   }
   // Attention backends only; null pointer for an unknown name. Any case is the caller's business.
   [[nodiscard]] const BackendMember* find_member(std::string_view name) const;
+  // By the name of the class ("GDNAttentionBackend"); null pointer for others.
+  [[nodiscard]] const BackendClass* find_layer_class(std::string_view class_name) const;
   [[nodiscard]] const PrefillBackend* find_prefill_backend(std::string_view name) const;
   [[nodiscard]] const KvDtype* find_kv_dtype(std::string_view name) const;
   [[nodiscard]] bool is_quantized(std::string_view kv_dtype) const;

@@ -10,4 +10,7 @@ Result<void> read_backends(const JsonFields& table, Profile& profile);
 Result<void> read_priorities(const JsonFields& table, Profile& profile);
 Result<void> read_mla_prefill(const JsonFields& table, Profile& profile);
 
+// Adds the shapes of a backend's cache and their order in memory. Error kInputSchema.
+Result<void> read_cache_shapes(const JsonFields& row, BackendClass& backend);
+
 }  // namespace kernelpath::engines::vllm

@@ -96,7 +96,8 @@ struct BuiltLayer {
   std::int64_t tokens_per_state = 1;                // DeepSeek V4: tokens kept as one
   std::int64_t page_alignment = 1;                  // bytes that a page is rounded up to
   std::string model_version = {};                   // "deepseek_v4": its own packing
-  bool wide_prefix_mask = false;  // composites: an image's mask may cross the window
+  bool clamps_prefix_mask = false;                  // an image's mask stays within the window
+  bool shares_cache = false;                        // reads another layer's cache and keeps none
   // State layers: a prefill checkpoint is kept at multiples of so many tokens; nothing: not kept.
   std::optional<std::int64_t> checkpoint_alignment = {};
 };
