@@ -4,9 +4,12 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import inspect
+import pathlib
 import re
 import sys
 import types
+
+import vllm_model_layers
 
 CATEGORIES = {
     "_TEXT_GENERATION_MODELS": "text_generation",
@@ -170,13 +173,15 @@ def extract() -> dict:
     missing = {module: first_missing(module) for module in modules.values()}
     stand_ins = StandIns()
     sys.meta_path.append(stand_ins)
+    sources = vllm_model_layers.Sources(pathlib.Path(importlib.import_module("vllm").__path__[0]))
     rows, found = [], []
     for architecture, entry in registry._VLLM_MODELS.items():
         module = modules[entry[0]]
         info = inspect_class(registry, module, entry[1], missing[module], stand_ins)
         found.append(info)
         rows.append({"architecture": architecture, "module": module, "class": entry[1],
-                     "categories": kinds[architecture], "info": info})
+                     "categories": kinds[architecture], "info": info,
+                     **vllm_model_layers.layers_of(sources, module, entry[1])})
     sys.meta_path.remove(stand_ins)
     return {
         "info_defaults": without_defaults(found),

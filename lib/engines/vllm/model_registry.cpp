@@ -49,6 +49,9 @@ Result<ArchitectureRow> read_architecture(const JsonFields& row, const ModelInfo
   KERNELPATH_TRY(defined_as, info.optional_string("defined_as"));
   KERNELPATH_TRY(missing, info.optional_string("missing"));
   KERNELPATH_CHECK_OK(read_info(info, out.info));
+  KERNELPATH_TRY(builds, row.strings("builds"));
+  KERNELPATH_CHECK_OK(read_flag(row, "delegates", out.delegates));
+  out.builds = std::move(builds);
   out.architecture = std::move(architecture);
   out.module = std::move(module);
   out.class_name = defined_as.value_or(class_name);

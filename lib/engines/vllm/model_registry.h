@@ -33,6 +33,10 @@ struct ArchitectureRow {
   // What the installation that was read lacked to import the module; empty: nothing.
   std::string missing = {};
   ModelInfo info = {};
+  // Layers that the class's own code names, with those of their arguments that count:
+  // "Attention(per_layer_sliding_window, sinks)".
+  std::vector<std::string> builds = {};
+  bool delegates = false;  // it also builds a model that the registry finds by another name
 };
 
 // What the end of a name means, where the registry does not know it.
