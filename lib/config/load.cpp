@@ -63,6 +63,7 @@ Result<ModelConfig> derive(const json::Value& root, const LoadOptions& options,
   }
   ModelConfig model;
   model.warnings = std::move(warnings);
+  model.file = root;
   Derivation d{.read = {.outer = &root, .text = &root, .warnings = &model.warnings},
                .out = model,
                .partial = options.partial};

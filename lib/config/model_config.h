@@ -172,7 +172,8 @@ struct WeightFiles {
   bool from_headers = false;  // exact, not the index's own claim
 };
 
-// One model, all defaults filled, each value with its origin. Nothing later reads the JSON again.
+// One model, all defaults filled, each value with its origin. Nothing later reads the file again;
+// `file` holds what it says for the engines whose own rules judge its fields by their spelling.
 struct ModelConfig {
   std::string name;    // as shown: the folder's name, or the file's
   std::string path;    // of config.json as given ("-" for standard input)
@@ -245,6 +246,9 @@ struct ModelConfig {
   std::vector<std::string> present_fields;
   std::vector<std::string> present_text_fields;
   [[nodiscard]] bool has_field(std::string_view name) const;  // at the top level
+
+  // config.json as it was read (shared, hence cheap to copy); null for a GGUF file.
+  json::Value file;
 
   std::vector<json::Warning> warnings;
 };
