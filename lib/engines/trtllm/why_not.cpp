@@ -1,6 +1,7 @@
 #include "engines/trtllm/why_not.h"
 
 #include "base/text.h"
+#include "engines/remedy_search.h"
 #include "engines/trtllm/arguments.h"
 #include "engines/trtllm/dispatch.h"
 #include "engines/trtllm/fmha_libraries.h"
@@ -20,22 +21,9 @@
 namespace kernelpath::engines::trtllm {
 namespace {
 
-using Change = Engine::WhyNot::Change;
-
-// Sets beyond this many are not listed: the first ones are as small.
-constexpr std::size_t kMostRemedies = 6;
-// Changes in one set: three tell a library's device, cache dtype and batch size.
-constexpr std::size_t kMostChanges = 3;
-
 struct Candidate {
   std::string name;  // "FLASHINFER" or "cute_dsl_mla"
   bool is_backend = true;
-};
-
-struct Edit {
-  std::string subject;  // what it changes: a set holds one edit of each subject
-  Change change;
-  std::function<void(Request&)> apply;
 };
 
 std::optional<Candidate> find_candidate(std::string_view name) {
@@ -57,10 +45,6 @@ Error unknown_candidate(std::string_view name) {
           .value = shorten(name, 64),
           .hint = "llm-inspect --list backends --engine trtllm prints them",
           .near_matches = near_matches(name, names)};
-}
-
-void remove_setting(Request& request, std::string_view field) {
-  std::erase_if(request.deployment.settings, [&](const auto& pair) { return pair.first == field; });
 }
 
 // The request with the candidate asked for by name.
@@ -107,28 +91,13 @@ void add_package_edits(const Request& request, std::vector<Edit>& edits) {
 }
 
 void add_setting_edits(const Request& request, std::vector<Edit>& edits) {
-  for (const auto& [field, value] : request.deployment.settings) {
-    if (field == "attn_backend") continue;
-    edits.push_back({field,
-                     {fmt::format("without --set trtllm.{}={}", field, value),
-                      fmt::format("{} at its default", field)},
-                     [field = field](Request& out) { remove_setting(out, field); }});
-  }
-  if (request.deployment.speculative) {
-    edits.push_back({"speculative", {"without --speculative", "no draft tokens"}, [](Request& out) {
-                       out.deployment.speculative.reset();
-                       out.deployment.draft_tokens.reset();
-                     }});
-  }
-  for (const auto& [name, value] : request.environment.variables) {
-    edits.push_back(
-        {name,
-         {fmt::format("without --env {}={}", name, value), fmt::format("{} unset", name)},
-         [name = name](Request& out) {
-           std::erase_if(out.environment.variables,
-                         [&](const auto& pair) { return pair.first == name; });
-         }});
-  }
+  constexpr std::array<std::string_view, 1> kKept = {"attn_backend"};
+  add_undo_edits(request, "trtllm", kKept, edits);
+  if (!request.deployment.speculative) return;
+  edits.push_back({"speculative", {"without --speculative", "no draft tokens"}, [](Request& out) {
+                     out.deployment.speculative.reset();
+                     out.deployment.draft_tokens.reset();
+                   }});
 }
 
 void add_value_edits(const Request& request, std::vector<Edit>& edits) {
@@ -166,71 +135,14 @@ void add_value_edits(const Request& request, std::vector<Edit>& edits) {
   }
 }
 
-// One device for each compute capability, in the order of the table.
-std::vector<Edit> device_edits(const Request& request) {
-  std::vector<Edit> edits;
-  std::vector<hardware::Capability> seen;
-  if (request.device.capability) seen.push_back(*request.device.capability);
-  for (const hardware::Device& device : hardware::known_devices()) {
-    if (!device.capability ||
-        std::find(seen.begin(), seen.end(), *device.capability) != seen.end()) {
-      continue;
-    }
-    seen.push_back(*device.capability);
-    edits.push_back(
-        {"device",
-         {fmt::format("--device {}", device.id), hardware::capability_text(*device.capability)},
-         [device](Request& out) { out.device = device; }});
-  }
-  return edits;
-}
-
-// Walks the sets of edits of one size, in the order of the list.
-struct Search {
-  const Request& request;
-  const Candidate& candidate;
-  const Profile& profile;
-  const std::vector<Edit>& edits;
-  std::vector<const Edit*> chosen = {};
-  std::vector<std::vector<Change>> found = {};
-
-  void add_sets(std::size_t size, std::size_t from) {
-    if (size == 0) return add_if_admitted();
-    for (std::size_t i = from; i < edits.size() && found.size() < kMostRemedies; ++i) {
-      const bool same_subject = std::any_of(chosen.begin(), chosen.end(), [&](const Edit* other) {
-        return other->subject == edits[i].subject;
-      });
-      if (same_subject) continue;
-      chosen.push_back(&edits[i]);
-      add_sets(size - 1, i + 1);
-      chosen.pop_back();
-    }
-  }
-
-  void add_if_admitted() {
-    Request changed = request;
-    for (const Edit* edit : chosen) edit->apply(changed);
-    if (!is_admitted(resolve(changed, profile), candidate)) return;
-    std::vector<Change> changes;
-    for (const Edit* edit : chosen) changes.push_back(edit->change);
-    found.push_back(std::move(changes));
-  }
-};
-
-std::vector<std::vector<Change>> find_remedies(const Request& request, const Candidate& candidate,
-                                               const Profile& profile) {
+std::vector<Edit> edits_for(const Request& request, const Candidate& candidate) {
   std::vector<Edit> edits;
   add_package_edits(request, edits);
   add_setting_edits(request, edits);
   if (!candidate.is_backend) add_value_edits(request, edits);
   const std::vector<Edit> devices = device_edits(request);
   edits.insert(edits.end(), devices.begin(), devices.end());
-
-  Search search = {.request = request, .candidate = candidate, .profile = profile, .edits = edits};
-  for (std::size_t size = 1; size <= kMostChanges && search.found.empty(); ++size) {
-    search.add_sets(size, 0);
-  }
-  return std::move(search.found);
+  return edits;
 }
 
 }  // namespace
@@ -245,7 +157,10 @@ Result<Engine::WhyNot> why_not(const Request& request, std::string_view name,
   out.admitted = is_admitted(resolution, *candidate);
   if (out.admitted) return out;
   out.refusals = refusals_of(resolution, *candidate);
-  out.remedies = find_remedies(asked, *candidate, profile);
+  out.remedies =
+      find_remedies(asked, edits_for(asked, *candidate), [&](const Request& changed) {
+        return is_admitted(resolve(changed, profile), *candidate);
+      });
   return out;
 }
 

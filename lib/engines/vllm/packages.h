@@ -24,6 +24,7 @@ struct Packages {
   bool cpu_fp8 = true;  // AMX or AVX-512
   bool amx = true;
   bool zentorch = false;  // AMD's SDPA for Zen processors
+  bool deep_gemm = true;  // kernels of sparse attention's indexer
 
   // Whether FlashInfer can be used at all: installed, and its kernels are there or can be compiled.
   // Source: utils/flashinfer.py, has_flashinfer.
@@ -70,11 +71,25 @@ inline constexpr std::array kPackages = {
     PackageInfo{"tokenspeed-mla", "TokenSpeed's MLA kernels", &Packages::tokenspeed_mla,
                 "tokenspeed_mla"},
     PackageInfo{"b12x", "kernels for SM120, vllm[b12x]", &Packages::b12x, "b12x"},
+    PackageInfo{"deep-gemm", "DeepGEMM, which the indexer of sparse attention needs on CUDA",
+                &Packages::deep_gemm},
     PackageInfo{"aiter", "AMD's AITER; off unless --has names it", &Packages::aiter, "aiter"},
     PackageInfo{"cpu-fp8", "AMX or AVX-512, for an fp8 cache on a CPU", &Packages::cpu_fp8},
     PackageInfo{"amx", "AMX tiles of an x86 CPU", &Packages::amx},
     PackageInfo{"zentorch", "AMD's plugin for Zen CPUs; off unless --has names it",
                 &Packages::zentorch},
+};
+
+// Short names that people use.
+struct PackageAlias {
+  std::string_view alias;
+  std::string_view name;
+};
+
+inline constexpr std::array kPackageAliases = {
+    PackageAlias{"fa2", "flash-attn-2"},   PackageAlias{"fa3", "flash-attn-3"},
+    PackageAlias{"fa4", "flash-attn-4"},   PackageAlias{"deepgemm", "deep-gemm"},
+    PackageAlias{"tokenspeed", "tokenspeed-mla"},
 };
 
 // By the name of the Python module that a backend imports; null pointer for others.

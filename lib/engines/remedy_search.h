@@ -1,0 +1,44 @@
+#pragma once
+
+#include "engines/engine.h"
+#include "engines/request.h"
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kernelpath::engines {
+
+// One change of a request that --why-not may try.
+struct Edit {
+  std::string subject;  // what it changes: a set holds one edit of each subject
+  Engine::WhyNot::Change change;
+  std::function<void(Request&)> apply;
+};
+
+struct SearchLimits {
+  std::size_t most_remedies = 6;     // sets beyond this many are not listed: the first are as small
+  std::size_t most_changes = 3;      // in one set
+  std::size_t most_attempts = 4000;  // requests that are resolved
+};
+
+// The smallest sets of edits after which `admitted` holds, in the order of the list: single edits,
+// else pairs, else larger sets. Every set in the answer was tried.
+std::vector<std::vector<Engine::WhyNot::Change>> find_remedies(
+    const Request& request, std::span<const Edit> edits,
+    const std::function<bool(const Request&)>& admitted, const SearchLimits& limits = {});
+
+// One device for each compute capability, or AMD target, that is not the request's.
+std::vector<Edit> device_edits(const Request& request);
+
+void remove_setting(Request& request, std::string_view field);
+void remove_variable(Request& request, std::string_view name);
+
+// Edits that undo what the user gave with --env, and with --set ENGINE.FIELD but for `kept` fields.
+void add_undo_edits(const Request& request, std::string_view engine,
+                    std::span<const std::string_view> kept, std::vector<Edit>& edits);
+
+}  // namespace kernelpath::engines
