@@ -76,7 +76,7 @@ Result<std::string> batch_op(const json::Value& request, const json::Value& in) 
 Result<BatchSettings> batch_settings(const json::Value& request, const Settings& base) {
   BatchSettings out{.settings = base, .ignored_fields = {}};
   for (const json::Member& member : request.members()) {
-    const auto known = std::find(kOtherFields.begin(), kOtherFields.end(), member.key);
+    const auto* const known = std::find(kOtherFields.begin(), kOtherFields.end(), member.key);
     if (known != kOtherFields.end() || member.value.is_null()) continue;
     const OptionRow* row = find_option(member.key);
     if (row == nullptr || row->scope != Scope::kRequest) {

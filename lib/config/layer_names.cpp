@@ -51,8 +51,8 @@ constexpr std::array<LayerName, 34> kLayerNames = {{
 }  // namespace
 
 const LayerName* find_layer_name(std::string_view name) {
-  const auto found = std::find_if(kLayerNames.begin(), kLayerNames.end(),
-                                  [&](const LayerName& row) { return row.name == name; });
+  const auto* const found = std::find_if(kLayerNames.begin(), kLayerNames.end(),
+                                         [&](const LayerName& row) { return row.name == name; });
   return found == kLayerNames.end() ? nullptr : &*found;
 }
 

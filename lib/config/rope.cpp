@@ -33,8 +33,9 @@ constexpr std::array<RopeType, 13> kRopeTypes = {{{"default", "default", false},
                                                   {"none", "none", false}}};
 
 const RopeType* find_rope_type(std::string_view name) {
-  const auto found = std::find_if(kRopeTypes.begin(), kRopeTypes.end(),
-                                  [&](const RopeType& type) { return type.written == name; });
+  const auto* const found =
+      std::find_if(kRopeTypes.begin(), kRopeTypes.end(),
+                   [&](const RopeType& type) { return type.written == name; });
   return found == kRopeTypes.end() ? nullptr : &*found;
 }
 

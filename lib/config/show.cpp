@@ -265,6 +265,7 @@ constexpr std::array<std::pair<std::string_view, Show>, 9> kGroups = {
 const std::vector<std::string_view>& show_groups() {
   static const std::vector<std::string_view> kNames = [] {
     std::vector<std::string_view> names;
+    names.reserve(kGroups.size());
     for (const auto& [name, show] : kGroups) names.push_back(name);
     return names;
   }();

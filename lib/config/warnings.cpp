@@ -73,9 +73,9 @@ constexpr std::array<WarningInfo, 25> kWarnings = {{
 std::span<const WarningInfo> warning_table() { return kWarnings; }
 
 const WarningInfo* find_warning_info(std::string_view code) {
-  const auto found = std::find_if(kWarnings.begin(), kWarnings.end(), [&](const WarningInfo& row) {
-    return equal_ignoring_case(row.code, code);
-  });
+  const auto* const found =
+      std::find_if(kWarnings.begin(), kWarnings.end(),
+                   [&](const WarningInfo& row) { return equal_ignoring_case(row.code, code); });
   return found == kWarnings.end() ? nullptr : &*found;
 }
 

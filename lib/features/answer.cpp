@@ -145,7 +145,7 @@ Answer model_cell(const std::string& cell, const json::Value& in) {
   if (cell == "N") return documented("no", "KM-CELL");
   if (cell == "U") return documented("untested", "KM-CELL");
   if (cell == "NA") return documented("not_applicable", "KM-CELL");
-  const auto note =
+  const auto* const note =
       std::find_if(kMlaFootnotes.begin(), kMlaFootnotes.end(),
                    [&cell](const MlaFootnote& n) { return cell == "Y" + std::string(n.mark); });
   if (note == kMlaFootnotes.end()) return documented("yes", "KM-CELL");

@@ -55,7 +55,7 @@ Result<void> read_cell(FeatureMatrix& matrix, const json::Value& item) {
                        column->is_integer() && column->as_integer() >= 0 &&
                        column->as_integer() < row->as_integer() &&
                        row->as_integer() < static_cast<std::int64_t>(matrix.features.size());
-  const auto status = std::find(kStatuses.begin(), kStatuses.end(), text_of(item, "status"));
+  const auto* const status = std::find(kStatuses.begin(), kStatuses.end(), text_of(item, "status"));
   if (!numbers || status == kStatuses.end()) return broken("/cells", "a broken cell");
   PairCell& cell = matrix.cells[static_cast<std::size_t>(row->as_integer())]
                                [static_cast<std::size_t>(column->as_integer())];

@@ -112,8 +112,8 @@ class Parser {
     const bool not_in = is_name("not") && at_ + 1 < tokens_.size() &&
                         tokens_[at_ + 1].text == "in" && tokens_[at_ + 1].kind == TokenKind::kName;
     const std::string_view text = not_in ? std::string_view("in") : std::string_view(token.text);
-    const auto found = std::find_if(kOperators.begin(), kOperators.end(),
-                                    [text](const Operator& op) { return op.text == text; });
+    const auto* const found = std::find_if(kOperators.begin(), kOperators.end(),
+                                           [text](const Operator& op) { return op.text == text; });
     return found == kOperators.end() ? nullptr : &*found;
   }
 

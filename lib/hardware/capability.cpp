@@ -60,6 +60,7 @@ bool strip_prefix(std::string_view& text) {
 // `number` is `text` without prefix and suffix.
 Error unknown_capability_error(std::string_view text, std::string_view number) {
   std::vector<std::string> names;
+  names.reserve(kKnown.size());
   for (const Capability c : kKnown) {
     names.push_back(std::to_string(c.major) + "." + std::to_string(c.minor));
   }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -28,10 +29,8 @@ bool is_cut_utf8(std::string_view rest) {
   if (first < 0xc2 || first > 0xf4) return false;
   const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
   if (rest.size() >= length) return false;
-  for (const char c : rest.substr(1)) {
-    if ((static_cast<std::uint8_t>(c) & 0xc0U) != 0x80U) return false;
-  }
-  return true;
+  return std::ranges::all_of(
+      rest.substr(1), [](char c) { return (static_cast<std::uint8_t>(c) & 0xc0U) == 0x80U; });
 }
 
 class Walker {

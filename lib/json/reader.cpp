@@ -43,7 +43,7 @@ class Reader {
   bool read_string(const char* start, const Path& path, Value& out);
   bool read_key(const char* start, Member& out);
   void keep_last_duplicates(std::vector<Member>& members, const Path& path);
-  bool may_open(const Path& path) const { return path.depth < limits_.max_depth; }
+  [[nodiscard]] bool may_open(const Path& path) const { return path.depth < limits_.max_depth; }
   bool count_member() { return ++members_ <= limits_.max_members; }
   void warn(std::string_view code, const Path& path, std::string message);
   [[nodiscard]] std::uint32_t offset_of(const char* place) const {

@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace kernelpath::memory {
@@ -20,10 +21,9 @@ std::string quoted(std::string_view text) {
 
 // Vision towers and MTP layers have "layers" of their own.
 bool is_elsewhere(std::string_view path) {
-  for (const std::string_view word : {"vision", "visual", "audio", "mtp."}) {
-    if (path.find(word) != std::string_view::npos) return true;
-  }
-  return false;
+  constexpr std::array<std::string_view, 4> kWords = {"vision", "visual", "audio", "mtp."};
+  return std::ranges::any_of(
+      kWords, [path](std::string_view word) { return path.find(word) != std::string_view::npos; });
 }
 
 // "model.layers.3.mlp.gate" → 3 and "mlp.gate"; "model.layers.3*" → 3 and "*".

@@ -329,6 +329,7 @@ Error Counter::overflow() const {
                    [](const Factor& a, const Factor& b) { return a.value > b.value; });
   if (factors.size() > 4) factors.resize(4);
   std::vector<std::string> texts;
+  texts.reserve(factors.size());
   for (const Factor& factor : factors) {
     texts.push_back(std::string(factor.name) + " " + std::to_string(factor.value));
   }

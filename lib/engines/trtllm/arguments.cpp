@@ -103,6 +103,7 @@ std::string_view type_text(ArgumentType type) {
 
 Error unknown_argument(std::string_view name) {
   std::vector<std::string_view> names;
+  names.reserve(kTable.size());
   for (const ArgumentInfo& info : kTable) names.push_back(info.name);
   return {.code = ErrorCode::kUsageUnknown,
           .message = "no argument of trtllm that the resolution reads has this name",

@@ -21,7 +21,8 @@ std::int64_t bucket(std::span<const std::int64_t> candidates, std::int64_t value
   if (value <= 0) return 0;
   const auto next = std::lower_bound(candidates.begin(), candidates.end(), value);
   if (next == candidates.end()) return candidates.back();
-  return value<*next&& * next> 1 ? *next - 1 : *next;
+  const std::int64_t bound = *next;
+  return value < bound && bound > 1 ? bound - 1 : bound;
 }
 
 // Layers whose fused context kernel is known to be missing from some builds; there the engine asks

@@ -352,6 +352,7 @@ std::optional<DataType> parse_data_type(std::string_view name) {
 
 std::vector<std::string_view> data_type_names() {
   std::vector<std::string_view> out;
+  out.reserve(kTypeNames.size());
   for (const TypeName& entry : kTypeNames) out.push_back(entry.name);
   return out;
 }

@@ -53,7 +53,7 @@ ModelingV2Choice accept(const ModelingV2Target& target, registry::Registry& regi
 Result<ModelingV2Mode> parse_modeling_v2(std::string_view text) {
   const std::string name = to_lower(trim(text));
   if (name.empty()) return ModelingV2Mode::kOff;
-  const auto found = std::find(kModeNames.begin(), kModeNames.end(), name);
+  const auto* const found = std::find(kModeNames.begin(), kModeNames.end(), name);
   if (found != kModeNames.end()) {
     return static_cast<ModelingV2Mode>(std::distance(kModeNames.begin(), found));
   }

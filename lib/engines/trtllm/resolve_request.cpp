@@ -121,8 +121,8 @@ constexpr auto kEvents = std::to_array<EventName>({
 
 Result<ResolveEvent> read_event(const JsonFields& entry) {
   KERNELPATH_TRY(op, entry.string("op"));
-  const auto known = std::find_if(kEvents.begin(), kEvents.end(),
-                                  [&](const EventName& event) { return event.op == op; });
+  const auto* const known = std::find_if(kEvents.begin(), kEvents.end(),
+                                         [&](const EventName& event) { return event.op == op; });
   if (known == kEvents.end()) {
     return fail(entry.error("op", "expected import, declare, lookup, vision, builder or getattr"));
   }

@@ -321,7 +321,7 @@ constexpr auto kInfos = [] {
 
 const Row* find_row(std::string_view id) {
   if (id.starts_with(kPrefix)) id.remove_prefix(kPrefix.size());
-  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const Row& candidate) {
+  const auto* const found = std::find_if(kRows.begin(), kRows.end(), [&](const Row& candidate) {
     return candidate.info.id.substr(kPrefix.size()) == id;
   });
   return found == kRows.end() ? nullptr : &*found;
