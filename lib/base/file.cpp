@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -38,8 +39,8 @@ class Descriptor {
 
 std::string system_reason(int number) {
   // strerror is not thread-safe everywhere; this form of strerror_r (GNU) is.
-  char buffer[128];
-  return ::strerror_r(number, buffer, sizeof buffer);
+  std::array<char, 128> buffer = {};
+  return ::strerror_r(number, buffer.data(), buffer.size());
 }
 
 // The error of a system call that looked for, opened or read `path`.

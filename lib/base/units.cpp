@@ -78,7 +78,7 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
 
 std::string format_bytes(std::int64_t bytes) {
   constexpr std::array<std::string_view, 6> kNames = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  double value = static_cast<double>(bytes);
+  auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
   while (std::abs(value) >= 1024 && unit + 1 < kNames.size()) {
     value /= 1024;

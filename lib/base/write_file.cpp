@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -17,11 +18,11 @@ constexpr mode_t kNewFileMode = 0666;  // the umask takes from it
 constexpr mode_t kPermissionBits = 07777;
 
 Unexpected write_error(const std::string& path) {
-  char buffer[128];
-  return fail(Error{
-      .code = ErrorCode::kRuntime,
-      .message = fmt::format("cannot be written: {}", ::strerror_r(errno, buffer, sizeof buffer)),
-      .file = path});
+  std::array<char, 128> buffer = {};
+  const char* const reason = ::strerror_r(errno, buffer.data(), buffer.size());
+  return fail(Error{.code = ErrorCode::kRuntime,
+                    .message = fmt::format("cannot be written: {}", reason),
+                    .file = path});
 }
 
 bool write_all(int descriptor, std::string_view text) {

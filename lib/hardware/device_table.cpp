@@ -5,8 +5,6 @@
 namespace kernelpath::hardware {
 namespace {
 
-using std::string_view_literals::operator""sv;
-
 // memory_mib is the "total" of `nvidia-smi --query-gpu=memory.total` (MiB, ECC as shipped, current
 // drivers) where `source` says "nvidia-smi total"; it is a little less than the capacity as sold,
 // and what an engine can see. Where `source` says "capacity as sold", no such reading was at hand.
@@ -441,14 +439,15 @@ constexpr std::array kRows = {
     DeviceRow{"cpu", "CPU", Platform::kCpu, {}, 0, 0, 0, "differs by machine: nothing is assumed"},
 };
 
-constexpr std::array kA100 = {"a100-40g"sv, "a100-80g"sv, "a100-pcie-80g"sv};
-constexpr std::array kH100 = {"h100-sxm"sv, "h100-pcie"sv, "h100-nvl"sv};
-constexpr std::array kRtx6000 = {"rtx6000-turing"sv, "rtxa6000"sv, "rtx6000-ada"sv, "rtxpro6000"sv};
-constexpr std::array kJetson = {"jetson-orin"sv, "jetson-thor"sv};
-constexpr std::array kBlackwell = {"b200"sv,    "gb200"sv,      "b300"sv,      "gb300"sv,
-                                   "rtx5090"sv, "rtxpro6000"sv, "dgx-spark"sv, "jetson-thor"sv};
-constexpr std::array kHopper = {"h100-sxm"sv, "h100-pcie"sv, "h100-nvl"sv, "h200"sv,
-                                "h20"sv,      "gh200"sv,     "h800"sv};
+constexpr std::array<std::string_view, 3> kA100 = {"a100-40g", "a100-80g", "a100-pcie-80g"};
+constexpr std::array<std::string_view, 3> kH100 = {"h100-sxm", "h100-pcie", "h100-nvl"};
+constexpr std::array<std::string_view, 4> kRtx6000 = {"rtx6000-turing", "rtxa6000", "rtx6000-ada",
+                                                      "rtxpro6000"};
+constexpr std::array<std::string_view, 2> kJetson = {"jetson-orin", "jetson-thor"};
+constexpr std::array<std::string_view, 8> kBlackwell = {
+    "b200", "gb200", "b300", "gb300", "rtx5090", "rtxpro6000", "dgx-spark", "jetson-thor"};
+constexpr std::array<std::string_view, 7> kHopper = {"h100-sxm", "h100-pcie", "h100-nvl", "h200",
+                                                     "h20",      "gh200",     "h800"};
 
 constexpr std::array kSharedNames = {
     SharedName{"a100", kA100},       SharedName{"h100", kH100},
