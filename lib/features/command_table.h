@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kernelpath::features {
+
+// One option of a program, as its table says.
+struct CommandOption {
+  std::vector<std::string> flags = {};
+  std::vector<std::string> negative_flags = {};  // those of them that state false
+  std::string type = {};  // string, integer, number, flag, json, string_or_json
+  std::string sets = {};  // the argument; empty: none
+  std::vector<std::string> choices = {};
+  std::string deprecated = {};
+  bool options_file = false;                   // its value names one
+  bool file_wins = false;                      // an options file overrides it
+  bool multiple = false;                       // takes all words up to the next option
+  bool optional_value = false;                 // may stand alone
+  bool nullable = false;                       // None or nothing states no value
+  bool suffixes = false;                       // 1k is 1000, 1K is 1024
+  std::optional<std::int64_t> automatic = {};  // what "auto" stands for
+
+  [[nodiscard]] bool is_flag() const { return type == "flag"; }
+};
+
+// The command line of one version of an engine's server.
+struct CommandTable {
+  std::string engine = {};
+  std::string version = {};
+  std::string program = {};                         // "vllm"
+  std::string module = {};                          // of `python -m MODULE`; empty: there is none
+  std::vector<std::string> subcommands = {};        // may, or must, stand before MODEL
+  std::vector<std::string> other_subcommands = {};  // read no engine arguments
+  bool subcommand_required = false;
+  bool abbreviations = false;  // an unambiguous beginning of a long option will do
+  bool underscores = false;    // --a_b is --a-b
+  bool dotted = false;         // --a.b=1 states the member of a JSON option
+  // "-O3" is "--optimization-level 3".
+  std::vector<std::pair<std::string, std::string>> levels = {};
+  // An options file holds options by their names; else it holds arguments.
+  bool file_of_options = false;
+  bool file_negates = false;  // "name: false" there means --no-name; else it is dropped
+  std::vector<CommandOption> options = {};
+
+  // By any of its flags; null pointer if the program has none.
+  [[nodiscard]] const CommandOption* find(std::string_view flag) const;
+  // All flags that begin so.
+  [[nodiscard]] std::vector<std::string_view> beginning_with(std::string_view prefix) const;
+  [[nodiscard]] std::vector<std::string> near(std::string_view flag) const;
+};
+
+// All programs, the newest version of each last.
+const std::vector<CommandTable>& command_tables();
+
+// Of an engine's version, of its newest if `version` is empty; null pointer if there is none.
+const CommandTable* find_command_table(std::string_view engine, std::string_view version = {});
+
+}  // namespace kernelpath::features

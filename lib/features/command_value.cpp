@@ -1,0 +1,119 @@
+#include "features/command_value.h"
+
+#include "base/text.h"
+#include "base/units.h"
+#include "json/document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace kernelpath::features {
+namespace {
+
+// The unit of a size as vLLM's command line writes it: k is 1000, K is 1024.
+std::optional<double> unit_of(char suffix) {
+  switch (suffix) {
+    case 'k':
+      return 1e3;
+    case 'm':
+      return 1e6;
+    case 'g':
+      return 1e9;
+    case 't':
+      return 1e12;
+    case 'K':
+      return 0x1p10;
+    case 'M':
+      return 0x1p20;
+    case 'G':
+      return 0x1p30;
+    case 'T':
+      return 0x1p40;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<double> read_number(std::string_view text) {
+  double number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  return whole ? std::optional(number) : std::nullopt;
+}
+
+// "4k", "25.6k", "1K"; a fraction of a binary unit is refused.
+std::optional<std::int64_t> read_with_suffix(std::string_view text) {
+  const std::string_view word = trim(text);
+  if (word.empty()) return std::nullopt;
+  const auto unit = unit_of(word.back());
+  if (!unit) return std::nullopt;
+  const std::string_view digits = word.substr(0, word.size() - 1);
+  const bool plain = std::all_of(digits.begin(), digits.end(),
+                                 [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+  const auto number = read_number(digits);
+  const bool binary = word.back() >= 'A' && word.back() <= 'Z';
+  if (!plain || !number || (binary && digits.find('.') != std::string_view::npos)) {
+    return std::nullopt;
+  }
+  const double value = std::trunc(*number * *unit);
+  if (value >= static_cast<double>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
+
+CommandValue fault(std::string text) { return {.value = {}, .fault = std::move(text)}; }
+
+CommandValue integer_value(const CommandOption& option, std::string_view text) {
+  if (option.automatic && equal_ignoring_case(trim(text), "auto")) {
+    return {.value = json::Value::integer(*option.automatic)};
+  }
+  if (option.suffixes) {
+    if (const auto number = read_with_suffix(text)) return {.value = json::Value::integer(*number)};
+  }
+  const auto number = parse_integer(text);
+  if (number) return {.value = json::Value::integer(*number)};
+  return fault(fmt::format("{} is no integer", shorten(text, 60)));
+}
+
+CommandValue json_value(std::string_view text) {
+  const auto document = json::parse(std::string(text), "--command");
+  if (document) return {.value = document->root};
+  return fault(fmt::format("{} is no JSON: {}", shorten(text, 60), document.error().message));
+}
+
+bool looks_like_object(std::string_view text) {
+  const std::string_view word = trim(text);
+  return word.starts_with('{') && word.ends_with('}');
+}
+
+}  // namespace
+
+CommandValue read_command_value(const CommandOption& option, std::string_view text) {
+  if (option.nullable && (text.empty() || text == "None")) return {.value = json::Value::null()};
+  const auto& choices = option.choices;
+  if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
+    return fault(fmt::format("{} is none of {}", shorten(text, 60), join(choices, ", ")));
+  }
+  if (option.type == "integer") return integer_value(option, text);
+  if (option.type == "number") {
+    const auto number = read_number(text);
+    if (number) return {.value = json::Value::number(*number)};
+    return fault(fmt::format("{} is no number", shorten(text, 60)));
+  }
+  const bool as_json =
+      option.type == "json" || (option.type == "string_or_json" && looks_like_object(text));
+  return as_json ? json_value(text) : CommandValue{.value = json::Value::string(std::string(text))};
+}
+
+json::Value read_member_value(const std::string& text) {
+  const auto document = json::parse(text, "--command");
+  if (document) return document->root;
+  if (const auto number = read_with_suffix(text)) return json::Value::integer(*number);
+  return json::Value::string(text);
+}
+
+}  // namespace kernelpath::features
