@@ -189,4 +189,17 @@ std::string deepinfer_difference(const json::Value& record, const json::Value& a
   return {};
 }
 
+std::string exact_difference(const json::Value& record, const json::Value& answer) {
+  const json::Value& recorded = *record.find("out");
+  std::set<std::string> keys;
+  for (const json::Member& member : recorded.members()) keys.insert(member.key);
+  for (const json::Member& member : answer.members()) keys.insert(member.key);
+  for (const std::string& key : keys) {
+    if (std::find(kEvidence.begin(), kEvidence.end(), key) != kEvidence.end()) continue;
+    auto text = compare_exactly(key, answer.find(key), recorded.find(key));
+    if (!text.empty()) return text;
+  }
+  return {};
+}
+
 }  // namespace kernelpath::golden

@@ -32,4 +32,7 @@ std::string vllm_select_difference(const json::Value& record, const json::Value&
 // The same by DeepInfer's rules: of an error its type and its rule; everything else exactly.
 std::string deepinfer_difference(const json::Value& record, const json::Value& answer);
 
+// The same, everything exactly but the evidence at the top (llama.cpp).
+std::string exact_difference(const json::Value& record, const json::Value& answer);
+
 }  // namespace kernelpath::golden

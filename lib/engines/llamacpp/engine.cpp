@@ -1,0 +1,224 @@
+#include "engines/llamacpp/engine.h"
+
+#include "base/text.h"
+#include "engines/llamacpp/answer.h"
+#include "engines/llamacpp/arguments.h"
+#include "engines/llamacpp/resolve.h"
+#include "engines/llamacpp/rules.h"
+#include "engines/remedy_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace kernelpath::engines::llamacpp {
+namespace {
+
+constexpr std::string_view kName = "llamacpp";
+// What --backend takes: flash attention is the one choice of an attention backend.
+constexpr std::array<std::string_view, 3> kBackends = {"auto", "on", "off"};
+
+std::string yes_no(bool value) { return value ? "yes" : "no"; }
+
+std::vector<TableRow> architecture_rows() {
+  std::vector<TableRow> out;
+  for (const ConverterRow& row : built_in_profile().converter) {
+    out.push_back({row.architecture,
+                   {{"gguf", row.gguf}, {"converter", row.converter}, {"module", row.module}}});
+  }
+  return out;
+}
+
+std::vector<TableRow> gguf_rows() {
+  std::vector<TableRow> out;
+  for (const ArchitectureRow& row : built_in_profile().architectures) {
+    out.push_back({row.name,
+                   {{"class", row.class_name.empty() ? "-" : row.class_name},
+                    {"recurrent", yes_no(row.recurrent)},
+                    {"hybrid", yes_no(row.hybrid)},
+                    {"memory", yes_no(!row.no_memory)},
+                    {"tensor split", yes_no(!row.no_tensor_split)}}});
+  }
+  return out;
+}
+
+std::vector<TableRow> backend_rows() {
+  return {{"auto", {{"about", "on where every layer's device serves the operation"}}},
+          {"on", {{"about", "ggml_flash_attn_ext; never probed"}}},
+          {"off", {{"about", "matrix products and ggml_soft_max_ext"}}}};
+}
+
+std::vector<TableRow> kernel_rows() {
+  return {{"fattn-vec", {{"about", "one or two tokens, head sizes 64, 128 and 256"}}},
+          {"fattn-tile", {{"about", "no tensor cores, or head sizes 40 and 72"}}},
+          {"fattn-mma-f16", {{"about", "tensor cores since Volta, matrix cores of AMD"}}}};
+}
+
+std::vector<TableRow> cache_type_rows() {
+  std::vector<TableRow> out;
+  for (const std::string& name : built_in_profile().cache_types) {
+    const checkpoint::GgmlType* type = checkpoint::find_ggml_type(name);
+    out.push_back({name,
+                   {{"elements of a block", std::to_string(type->block)},
+                    {"bytes of a block", std::to_string(type->bytes)}}});
+  }
+  return out;
+}
+
+std::vector<TableRow> type_rows() {
+  std::vector<TableRow> out;
+  for (const checkpoint::GgmlType& type : checkpoint::ggml_types()) {
+    out.push_back({std::string(type.name),
+                   {{"elements of a block", std::to_string(type.block)},
+                    {"bytes of a block", std::to_string(type.bytes)}}});
+  }
+  return out;
+}
+
+std::vector<TableRow> setting_rows() {
+  std::vector<TableRow> out;
+  for (const SettingInfo& row : setting_table()) {
+    out.push_back({std::string(row.name),
+                   {{"default", std::string(row.default_value)},
+                    {"option", std::string(row.option)},
+                    {"about", std::string(row.about)}}});
+  }
+  return out;
+}
+
+std::vector<TableRow> variable_rows() {
+  return {{"LLAMA_ATTN_ROT_DISABLE", {{"about", "quantised caches are not rotated"}}}};
+}
+
+std::vector<TableRow> source_rows() {
+  std::vector<TableRow> out;
+  for (const SourceRow& row : built_in_profile().sources) {
+    out.push_back(
+        {row.file, {{"tag", row.tag}, {"repository", row.repository}, {"commit", row.commit}}});
+  }
+  return out;
+}
+
+struct Table {
+  std::string_view kind;
+  std::vector<TableRow> (*rows)();
+};
+
+constexpr auto kTables = std::to_array<Table>({
+    {"architectures", architecture_rows},
+    {"gguf-architectures", gguf_rows},
+    {"backends", backend_rows},
+    {"kernels", kernel_rows},
+    {"dtypes", type_rows},
+    {"kv-dtypes", cache_type_rows},
+    {"packages", [] { return std::vector<TableRow>{}; }},
+    {"settings", setting_rows},
+    {"variables", variable_rows},
+    {"sources", source_rows},
+});
+
+// --- why not
+// --------------------------------------------------------------------------------------
+
+bool is_admitted(const Resolution& resolution, std::string_view backend) {
+  if (resolution.error) return false;
+  if (resolution.status == Status::kFallback) return false;
+  return backend == "auto" || resolution.selected_backend == backend;
+}
+
+std::vector<Step> refusals_of(const Resolution& resolution) {
+  std::vector<Step> out;
+  for (const Step& step : resolution.steps) {
+    const bool decides = step.rule == resolution.fallback_rule;
+    if (step.severity == Severity::kError || decides) out.push_back(step);
+  }
+  return out;
+}
+
+std::vector<Edit> edits_for(const Request& request) {
+  std::vector<Edit> out;
+  add_undo_edits(request, kName, {}, out);
+  for (const std::string& type : built_in_profile().cache_types) {
+    if (request.deployment.kv_dtype.value_or("f16") == type) continue;
+    out.push_back({.subject = "kv",
+                   .change = {"--kv-cache-dtype " + type, "K and V in " + type},
+                   .apply = [type](Request& changed) {
+                     remove_setting(changed, "cache_type_k");
+                     remove_setting(changed, "cache_type_v");
+                     changed.deployment.kv_dtype = type;
+                   }});
+  }
+  const std::vector<Edit> devices = device_edits(request);
+  out.insert(out.end(), devices.begin(), devices.end());
+  return out;
+}
+
+class LlamacppEngine final : public Engine {
+ public:
+  [[nodiscard]] std::string_view name() const override { return kName; }
+  [[nodiscard]] std::string_view version() const override { return built_in_profile().version; }
+
+  [[nodiscard]] Resolution resolve(const Request& request) const override {
+    return llamacpp::resolve(request, built_in_profile());
+  }
+
+  [[nodiscard]] Result<void> check(const Deployment& deployment,
+                                   const Environment& /*environment*/) const override {
+    KERNELPATH_CHECK_OK(Arguments::read(built_in_profile(), deployment));
+    return {};
+  }
+
+  [[nodiscard]] Result<WhyNot> why_not(const Request& request,
+                                       std::string_view backend) const override {
+    const std::string wanted = to_lower(backend);
+    if (std::ranges::find(kBackends, wanted) == kBackends.end()) {
+      return fail({.code = ErrorCode::kUsageUnknown,
+                   .message = "llamacpp has auto, on and off: whether flash attention is used",
+                   .where = "--why-not",
+                   .value = shorten(backend, 64),
+                   .near_matches = near_matches(wanted, kBackends)});
+    }
+    Request asked = request;
+    remove_setting(asked, "flash_attn");
+    asked.deployment.backend = wanted;
+    const Resolution resolution = resolve(asked);
+    WhyNot out;
+    out.admitted = is_admitted(resolution, wanted);
+    if (out.admitted) return out;
+    out.refusals = refusals_of(resolution);
+    const auto admitted = [&](const Request& changed) {
+      return is_admitted(resolve(changed), wanted);
+    };
+    out.remedies = find_remedies(asked, edits_for(asked), admitted, {.most_attempts = 500});
+    return out;
+  }
+
+  [[nodiscard]] Result<json::Value> answer(std::string_view op,
+                                           const json::Value& in) const override {
+    return answer_op(built_in_profile(), op, in);
+  }
+
+  [[nodiscard]] std::span<const RuleInfo> rules() const override { return rule_table(); }
+
+  [[nodiscard]] std::vector<std::string> table_kinds() const override {
+    std::vector<std::string> out;
+    for (const Table& table : kTables) out.emplace_back(table.kind);
+    return out;
+  }
+
+  [[nodiscard]] std::vector<TableRow> table(std::string_view kind) const override {
+    const auto* const found = std::ranges::find(kTables, kind, &Table::kind);
+    return found == kTables.end() ? std::vector<TableRow>{} : found->rows();
+  }
+};
+
+}  // namespace
+
+const Engine& engine() {
+  static const LlamacppEngine kEngine;
+  return kEngine;
+}
+
+}  // namespace kernelpath::engines::llamacpp
