@@ -16,6 +16,8 @@ namespace {
 
 // Decode kernels of latent caches want whole groups of kernel blocks.
 constexpr std::int64_t kLatentBlockTokens = 128;
+// Of states without chunks. Source: config/model.py, get_mamba_chunk_size.
+constexpr std::int64_t kDefaultChunk = 2048;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -121,8 +123,8 @@ void raise_block_size(std::int64_t size, std::string_view why, std::string_view 
 // With mode "all" a state is kept at every chunk, so blocks are whole chunks (until 0.32).
 std::int64_t chunked_block(const AlignmentInput& input, std::int64_t alignment,
                            std::int64_t state_page, std::int64_t token) {
-  const std::int64_t base =
-      input.model.user_mamba_block_size.value_or(input.model.mamba_chunk_size.value_or(1));
+  const std::int64_t base = input.model.user_mamba_block_size.value_or(
+      input.model.mamba_chunk_size.value_or(kDefaultChunk));
   const std::int64_t chunk = std::lcm(std::max<std::int64_t>(base, 1), alignment);
   return chunk * ceil_div(ceil_div(state_page, token), chunk);
 }
