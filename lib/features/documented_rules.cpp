@@ -60,7 +60,7 @@ class DocumentedRules {
   }
 
  private:
-  const FeatureSwitch* switch_of(const std::string& feature) const {
+  [[nodiscard]] const FeatureSwitch* switch_of(const std::string& feature) const {
     const auto found =
         std::find_if(switches_.begin(), switches_.end(),
                      [&feature](const FeatureSwitch& s) { return s.name == feature; });

@@ -91,7 +91,7 @@ class Printer {
   Printer(const Expression& expression, const Schema& schema)
       : expression_(expression), schema_(schema) {}
 
-  std::string node(std::uint32_t index) const {
+  [[nodiscard]] std::string node(std::uint32_t index) const {
     const Node& node = expression_.nodes[index];
     const auto children = expression_.children_of(node);
     switch (node.kind) {
@@ -117,12 +117,13 @@ class Printer {
   }
 
  private:
-  std::string child(std::uint32_t index, int least) const {
+  [[nodiscard]] std::string child(std::uint32_t index, int least) const {
     const bool loose = strength(expression_.nodes[index]) < least;
     return loose ? "(" + node(index) + ")" : node(index);
   }
 
-  std::string binary(const Node& node, std::span<const std::uint32_t> children) const {
+  [[nodiscard]] std::string binary(const Node& node,
+                                   std::span<const std::uint32_t> children) const {
     const int own = strength(node);
     // Comparisons do not chain; the other operators group to the left.
     const int left = own == 4 ? own + 1 : own;
@@ -130,7 +131,7 @@ class Printer {
                        child(children[1], own + 1));
   }
 
-  std::string call(const Node& node, std::span<const std::uint32_t> children) const {
+  [[nodiscard]] std::string call(const Node& node, std::span<const std::uint32_t> children) const {
     std::string out(function_table()[static_cast<std::size_t>(node.function)].name);
     out += '(';
     for (std::size_t i = 0; i < children.size(); ++i) {

@@ -105,7 +105,7 @@ class Lexer {
     return error("a string without its closing quote");
   }
 
-  Unexpected error(std::string message) const {
+  [[nodiscard]] Unexpected error(std::string message) const {
     return fail({.code = ErrorCode::kInputSchema,
                  .message = std::move(message),
                  .where = fmt::format("offset {}", at_)});

@@ -106,7 +106,7 @@ class Parser {
     return left;
   }
 
-  const Operator* infix() const {
+  [[nodiscard]] const Operator* infix() const {
     const Token& token = peek();
     if (token.kind != TokenKind::kSymbol && token.kind != TokenKind::kName) return nullptr;
     const bool not_in = is_name("not") && at_ + 1 < tokens_.size() &&
@@ -337,14 +337,14 @@ class Parser {
     return {.node = static_cast<std::uint32_t>(out_.nodes.size() - 1), .type = type};
   }
 
-  const Token& peek() const { return tokens_[at_]; }
-  bool is_symbol(std::string_view text) const {
+  [[nodiscard]] const Token& peek() const { return tokens_[at_]; }
+  [[nodiscard]] bool is_symbol(std::string_view text) const {
     return peek().kind == TokenKind::kSymbol && peek().text == text;
   }
-  bool is_name(std::string_view text) const {
+  [[nodiscard]] bool is_name(std::string_view text) const {
     return peek().kind == TokenKind::kName && peek().text == text;
   }
-  std::string spelling() const {
+  [[nodiscard]] std::string spelling() const {
     return peek().kind == TokenKind::kEnd ? "end of the expression" : peek().text;
   }
 
@@ -356,13 +356,14 @@ class Parser {
     return {};
   }
 
-  Unexpected mismatch(std::string_view what, ExprType found, std::size_t place) const {
+  [[nodiscard]] Unexpected mismatch(std::string_view what, ExprType found,
+                                    std::size_t place) const {
     return fail({.code = ErrorCode::kInputSchema,
                  .message = fmt::format("'{}' cannot take a {} here", what, type_text(found)),
                  .where = fmt::format("offset {}", tokens_[place].offset)});
   }
 
-  Unexpected error(std::string message) const {
+  [[nodiscard]] Unexpected error(std::string message) const {
     return fail({.code = ErrorCode::kInputSchema,
                  .message = std::move(message),
                  .where = fmt::format("offset {}", peek().offset)});

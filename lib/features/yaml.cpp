@@ -181,7 +181,8 @@ class YamlReader {
                         [&key](const json::Member& member) { return member.key == key; });
   }
 
-  Unexpected error(const yaml_node_t& node, ErrorCode code, std::string message) const {
+  [[nodiscard]] Unexpected error(const yaml_node_t& node, ErrorCode code,
+                                 std::string message) const {
     const json::Position at = position_of(node.start_mark);
     return fail({.code = code,
                  .message = std::move(message),
@@ -189,7 +190,7 @@ class YamlReader {
                  .where = fmt::format("{}:{}", at.line, at.column)});
   }
 
-  Unexpected syntax(const yaml_parser_t& parser) const {
+  [[nodiscard]] Unexpected syntax(const yaml_parser_t& parser) const {
     const json::Position at = position_of(parser.problem_mark);
     const bool encoding = parser.error == YAML_READER_ERROR;
     return fail({.code = encoding ? ErrorCode::kInputEncoding : ErrorCode::kInputSchema,

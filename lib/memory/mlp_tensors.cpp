@@ -45,15 +45,14 @@ void append(const Family& family, const Mlp& mlp, std::vector<Tensor>& out) {
   add(mlp.names.down, mlp.input, mlp.width, Split::kColumns);
 }
 
-void append_plain(const Family& family, std::string_view name, Size rows, Size columns, bool bias,
-                  std::vector<Tensor>& out) {
-  out.push_back({.part = Part::kRouter,
-                 .module = family.mlp_module,
-                 .name = name,
-                 .rows = rows,
-                 .columns = columns,
-                 .storage = Storage::kPlain,
-                 .bias = bias});
+Tensor& append_plain(const Family& family, std::string_view name, Size rows, Size columns,
+                     std::vector<Tensor>& out) {
+  return out.emplace_back(Tensor{.part = Part::kRouter,
+                                 .module = family.mlp_module,
+                                 .name = name,
+                                 .rows = rows,
+                                 .columns = columns,
+                                 .storage = Storage::kPlain});
 }
 
 // The inner width of a layer's dense MLP.
@@ -100,18 +99,19 @@ void append_experts(const Geometry& geometry, const LayerShape& shape, const con
   const bool in_latent_space = latent.value() > 0;
   // LongCat's router also knows experts that pass their input on and have no weights.
   const Size targets = Size(experts) + Size(geometry.integer_or("zero_expert_num", 0));
-  append_plain(family, "gate", targets, geometry.hidden, geometry.flag(family.router_bias), out);
+  append_plain(family, "gate", targets, geometry.hidden, out).bias =
+      geometry.flag(family.router_bias);
   if (family.correction_bias && !shape.hashed_router) {
-    append_plain(family, "gate.e_score_correction_bias", targets, 1, false, out);
+    append_plain(family, "gate.e_score_correction_bias", targets, 1, out);
     out.back().storage = Storage::kFloat32;
   }
   if (in_latent_space) {
-    append_plain(family, "fc1_latent_proj", latent, geometry.hidden, false, out);
-    append_plain(family, "fc2_latent_proj", geometry.hidden, latent, false, out);
+    append_plain(family, "fc1_latent_proj", latent, geometry.hidden, out);
+    append_plain(family, "fc2_latent_proj", geometry.hidden, latent, out);
   }
   if (family.model_type == "gemma4_text") {
-    append_plain(family, "router.scale", geometry.hidden, 1, false, out);
-    append_plain(family, "router.per_expert_scale", experts, 1, false, out);
+    append_plain(family, "router.scale", geometry.hidden, 1, out);
+    append_plain(family, "router.per_expert_scale", experts, 1, out);
   }
   append(family,
          {.part = Part::kExperts,
@@ -150,7 +150,7 @@ void append_mlp(const Geometry& geometry, const LayerShape& shape, std::vector<T
           .width = shared},
          out);
   if (family.shared_expert_gate)
-    append_plain(family, "shared_expert_gate", 1, geometry.hidden, false, out);
+    append_plain(family, "shared_expert_gate", 1, geometry.hidden, out);
 }
 
 }  // namespace kernelpath::memory
