@@ -71,12 +71,9 @@ class Planner {
       : context_(context), model_(model), layers_(layers), run_(run) {}
 
   KvCachePlan take() {
-    if (choose_blocks() && check_parallelism() && specify_layers() && resolve_layout() && group() &&
-        shape()) {
-      if (std::optional<RunError> error = check_metadata_builders(context_, run_, layers_)) {
-        plan_.errors.push_back(std::move(*error));
-      }
-    }
+    const bool complete = choose_blocks() && check_parallelism() && specify_layers() &&
+                          resolve_layout() && group() && shape();
+    if (!complete) plan_.layers.clear();
     return std::move(plan_);
   }
 

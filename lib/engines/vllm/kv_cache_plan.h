@@ -74,7 +74,7 @@ struct KvCachePlan {
 
 // Everything after the model is built and before graphs: the block size, the checks of context
 // parallelism, the spec of each layer, groups, kernel blocks and shapes. Changes `run` as the
-// engine does (block_size, mamba_*, hybrid_manager_off, kv_layout); `run.rewrites` is the caller's
+// engine does (block_size, mamba_*, kv_layout); `run.rewrites` is the caller's
 // (list_rewrites). Source: platforms/interface.py, v1/core/kv_cache_utils.py,
 // v1/worker/{gpu_model_runner,utils}.py.
 KvCachePlan plan_kv_cache(const SelectorContext& context, const CacheModel& model,
