@@ -1,0 +1,116 @@
+#include "base/checked.h"
+#include "base/units.h"
+#include "engines/deepinfer/resolve.h"
+#include "engines/deepinfer/rules.h"
+#include "memory/weights.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace kernelpath::engines::deepinfer {
+namespace {
+
+void resolve_weights(const Request& request, const StartUp& run, Memory& memory,
+                     std::vector<Step>& steps) {
+  const auto ledger = memory::count_weights(
+      request.model,
+      {.parallel = {.tp = 1, .pp = 1, .ep = run.parallel->expert, .attention_dp = true},
+       .load_mtp = run.limits->draft_length != 0,
+       .dtype = std::nullopt});
+  if (!ledger) {
+    append_step({.rule = "DI-WEIGHTS-UNKNOWN",
+                 .stage = Stage::kMemory,
+                 .severity = Severity::kWarn,
+                 .reason = ledger.error().text()},
+                steps);
+    return;
+  }
+  memory.weight_bytes = ledger->rank_bytes;
+  memory.weight_source = ledger->exact ? ledger->source : ledger->source + " (estimate)";
+  for (const std::string& reason : ledger->reasons) memory.notes.push_back("weights: " + reason);
+  append_step(
+      {.rule = "DI-WEIGHTS",
+       .stage = Stage::kMemory,
+       .candidate = format_bytes(ledger->rank_bytes),
+       .reason = fmt::format("{} parameters, from {}", ledger->parameters, memory.weight_source)},
+      steps);
+  const std::optional<std::int64_t> device = request.device.usable_bytes();
+  if (!device || ledger->rank_bytes <= *device) return;
+  append_step({.rule = "DI-WEIGHTS-OVER-MEMORY",
+               .stage = Stage::kMemory,
+               .verdict = Verdict::kRejected,
+               .severity = Severity::kError,
+               .candidate = request.device.id,
+               .reason = fmt::format("{} of weights a rank, {} of usable memory",
+                                     format_bytes(ledger->rank_bytes), format_bytes(*device))},
+              steps);
+}
+
+// Blocks after the weights and both copies of the state slots; the engine subtracts the peak of its
+// profile run, of which only the weights are known beforehand.
+void resolve_pool(const Request& request, const StartUp& run, double utilization, Memory& memory,
+                  std::vector<Step>& steps) {
+  const std::optional<std::int64_t> device = request.device.usable_bytes();
+  const KvCache& kv = *run.kv;
+  if (!device || !memory.weight_bytes || kv.bytes_per_block <= 0) return;
+  const auto slots = checked_mul(2 * kv.num_state_slots, kv.state_bytes_per_slot);
+  if (!slots) return;
+  const auto share = static_cast<std::int64_t>(static_cast<double>(*device) * utilization);
+  const std::int64_t left = share - *memory.weight_bytes - *slots;
+  std::int64_t blocks = left > 0 ? left / kv.bytes_per_block : 0;
+  blocks -= blocks % 2;
+  memory.kv_pool_bytes = blocks * kv.bytes_per_block;
+  memory.kv_pool_tokens = blocks * kTokensPerBlock;
+  memory.notes.emplace_back(
+      "the pool counts weights and state slots only: what the profile run measures lowers it");
+  const auto fits = check_block_count(blocks, *run.limits);
+  if (fits) return;
+  append_step({.rule = rule_id(fits.error()),
+               .stage = Stage::kMemory,
+               .verdict = Verdict::kRejected,
+               .severity = Severity::kError,
+               .candidate = request.device.id,
+               .reason = fits.error().text},
+              steps);
+}
+
+}  // namespace
+
+Memory resolve_memory(const Request& request, const StartUp& run, std::vector<Step>& steps) {
+  Memory memory;
+  resolve_weights(request, run, memory, steps);
+  const KvCache& kv = *run.kv;
+  memory.kv_bytes_per_token = kv.bytes_per_block / kTokensPerBlock;
+  append_step({.rule = "DI-KV-BLOCK",
+               .stage = Stage::kMemory,
+               .candidate = format_bytes(kv.bytes_per_block),
+               .reason = fmt::format("{} bytes a block of {} tokens, {} of them padding",
+                                     kv.bytes_per_block, kTokensPerBlock, kv.padding)},
+              steps);
+  append_step({.rule = "DI-STATE",
+               .stage = Stage::kMemory,
+               .candidate = format_bytes(kv.state_bytes_per_slot),
+               .reason = fmt::format("{} slots of {} bytes, in two copies", kv.num_state_slots,
+                                     kv.state_bytes_per_slot)},
+              steps);
+  append_step({.rule = "DI-KV-REPLICATED",
+               .stage = Stage::kMemory,
+               .reason = "no parallel size divides the cache"},
+              steps);
+  memory.sequence_tokens = run.limits->max_model_len;
+  memory.kv_bytes_per_sequence = checked_mul(*memory.kv_bytes_per_token, *memory.sequence_tokens);
+  memory.state_bytes_per_sequence = kv.state_bytes_per_slot;
+  memory.batch_sequences = request.deployment.batch_size;
+  if (memory.batch_sequences && memory.kv_bytes_per_sequence) {
+    memory.kv_bytes_per_batch = checked_mul(*memory.kv_bytes_per_sequence, *memory.batch_sequences);
+  }
+  double utilization = 0.9;
+  if (const std::string* stated = request.deployment.setting("gpu_memory_utilization")) {
+    utilization = std::strtod(stated->c_str(), nullptr);
+  }
+  resolve_pool(request, run, utilization, memory, steps);
+  return memory;
+}
+
+}  // namespace kernelpath::engines::deepinfer
