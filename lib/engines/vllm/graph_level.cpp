@@ -32,7 +32,9 @@ GraphLevel stated_level(const SelectorContext& /*context*/, const BackendClass& 
 // The version is asked when the module is imported, before any configuration is there.
 GraphLevel flash_attn_level(const SelectorContext& context, const BackendClass& /*backend*/,
                             const GraphQuestion& /*question*/) {
-  const SelectorSettings unconfigured = {.batch_invariant = context.settings.batch_invariant};
+  const SelectorSettings& settings = context.settings;
+  const SelectorSettings unconfigured = {
+      .batch_invariant = settings.batch_invariant_at_import.value_or(settings.batch_invariant)};
   const SelectorContext at_import = {
       .profile = context.profile, .machine = context.machine, .settings = unconfigured};
   const std::optional<int> version = flash_attn_version(at_import);

@@ -61,8 +61,7 @@ const typename Pairs::value_type* find_pair(const Pairs& pairs, std::string_view
 
 bool has_compress_ratios(const config::ModelConfig& model, const Profile& profile) {
   if (!has_text_field(model, "compress_ratios")) return false;
-  return !profile.at_least(0, 33) ||
-         (model.sparse && !model.sparse->compress_ratios.empty());
+  return !profile.at_least(0, 33) || (model.sparse && !model.sparse->compress_ratios.empty());
 }
 
 bool is_mla(const config::ModelConfig& model, const ModelView& view, const Profile& profile) {
@@ -107,7 +106,10 @@ std::int64_t stated_head_size(const config::ModelConfig& model, std::int64_t hea
   };
   if (const std::int64_t size = positive("head_dim")) return size;
   if (const std::int64_t size = positive("hidden_size_per_head")) return size;
-  if (model.head_dim.value.has_value() && model.head_dim.origin.kind != config::OriginKind::kDerived) {
+  // The Transformers library's MiniCPM3 takes the rotary part for the head.
+  if (text_string(model, "model_type") == "minicpm3") return positive("qk_rope_head_dim");
+  if (model.head_dim.value.has_value() &&
+      model.head_dim.origin.kind != config::OriginKind::kDerived) {
     return *model.head_dim;
   }
   return heads == 0 ? 0 : model.hidden_size.value_or(0) / heads;
@@ -115,7 +117,7 @@ std::int64_t stated_head_size(const config::ModelConfig& model, std::int64_t hea
 
 std::int64_t head_size(const config::ModelConfig& model, const ModelView& view, bool latent,
                        const RunFlags& flags, const Profile& profile) {
-  if (view.attention_free) return 0;
+  if (view.model_type == "mamba" || view.model_type == "falcon_mamba") return 0;
   if (is_gemma4(view.model_type)) {
     const std::int64_t larger = std::max(text_integer(model, "head_dim").value_or(0),
                                          text_integer(model, "global_head_dim").value_or(0));
@@ -136,7 +138,8 @@ std::int64_t head_size(const config::ModelConfig& model, const ModelView& view, 
 
 // Granite's and Qwen's hybrids may come without a single state layer.
 bool only_attention(const config::ModelConfig& model) {
-  return model.has_field("layer_types") && std::ranges::none_of(model.layers, [](const auto& layer) {
+  return model.has_field("layer_types") &&
+         std::ranges::none_of(model.layers, [](const auto& layer) {
            return layer.has_state || layer.kind != config::LayerKind::kFull;
          });
 }
@@ -176,9 +179,10 @@ ModelView view_model(const config::ModelConfig& model, const ModelClass& model_c
   view.total_kv_heads = view.attention_free ? 0 : total_kv_heads(model);
   view.head_size = head_size(model, view, latent, flags, profile);
   view.heads = view.total_heads / flags.tp;
-  view.kv_heads = view.use_mla             ? 1
-                  : view.total_kv_heads == 0 ? 0
-                                             : std::max<std::int64_t>(1, view.total_kv_heads / flags.tp);
+  view.kv_heads = view.use_mla ? 1
+                  : view.total_kv_heads == 0
+                      ? 0
+                      : std::max<std::int64_t>(1, view.total_kv_heads / flags.tp);
   // MiMo-V2 states a chunk that it does not use.
   if (!view.model_type.starts_with("mimo_v2")) {
     view.attention_chunk_size = model.attention_chunk_size.value;

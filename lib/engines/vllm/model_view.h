@@ -25,6 +25,7 @@ struct ModelView {
   bool encoder_decoder = false;
   bool pooling = false;       // the runner is
   bool encoder_only = false;  // attention without a mask, hence without a cache
+  bool causal = true;         // is_causal, which a hook may have set
   std::int64_t head_size = 0;
   std::int64_t total_heads = 0;
   std::int64_t total_kv_heads = 0;

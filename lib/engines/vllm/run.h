@@ -33,7 +33,7 @@ struct RunQuestion {
 
 // One decision, in the order of the engine's.
 struct RunEvent {
-  std::string_view rule;  // of run_rules(), select_rules() or kv_cache_rules()
+  std::string rule;  // of run_rules(), select_rules() or kv_cache_rules()
   Stage stage = Stage::kRewrite;
   Severity severity = Severity::kInfo;
   std::string candidate = {};  // what it is about: "cache_dtype", a class
@@ -45,6 +45,7 @@ struct LayerSelection {
   SelectorRequest request;
   Selection selection;
   std::vector<std::size_t> layers;  // indices of RunResult::layers; empty: the run ended here
+  std::string run_kv_dtype = {};    // the run's cache dtype when it was asked
 };
 
 struct RunResult {

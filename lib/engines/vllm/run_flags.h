@@ -59,6 +59,7 @@ struct RunFlags {
   // Of the process: VLLM_BATCH_INVARIANT, VLLM_MLA_DISABLE, and
   // VLLM_ALLOW_CHUNKED_LOCAL_ATTN_WITH_HYBRID_KV_CACHE.
   bool batch_invariant = false;
+  std::optional<bool> batch_invariant_at_import = {};  // when modules were read; nothing: the same
   bool mla_disabled = false;
   bool chunked_with_hybrid_manager = true;
 };

@@ -33,6 +33,8 @@ struct SelectorConfig {
   bool use_non_causal = false;
   bool use_batch_invariant = false;
   bool use_kv_connector = false;
+
+  friend bool operator==(const SelectorConfig&, const SelectorConfig&) = default;
 };
 
 // The fields of a model that rules look at. Nothing: the config has no such field.
@@ -57,6 +59,7 @@ struct SelectorSettings {
   std::optional<std::int64_t> flash_attn_version = {};
   std::optional<bool> use_trtllm_attention = {};
   bool batch_invariant = false;
+  std::optional<bool> batch_invariant_at_import = {};  // when modules were read; nothing: the same
   bool kv_connector = false;
   std::int64_t dcp = 1;
   std::int64_t pcp = 1;

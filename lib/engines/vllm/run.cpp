@@ -1,0 +1,130 @@
+#include "engines/vllm/run.h"
+
+#include "engines/vllm/run_state.h"
+
+#include <algorithm>
+
+namespace kernelpath::engines::vllm {
+namespace {
+
+SelectorSettings settings_of(const RunState& state) {
+  const RunFlags& flags = state.flags();
+  const RunConfig& run = state.run();
+  return {.flash_attn_version = run.flash_attn_version,
+          .use_trtllm_attention = flags.use_trtllm_attention,
+          .batch_invariant = flags.batch_invariant,
+          .batch_invariant_at_import = flags.batch_invariant_at_import,
+          .kv_connector = flags.kv_connector,
+          .dcp = run.dcp,
+          .pcp = run.pcp,
+          .run_kv_dtype = run.cache_dtype,
+          .model = facts_of(state.question.model, state.view())};
+}
+
+CacheModel cache_model(const RunState& state) {
+  const ModelView& view = state.view();
+  const config::ModelConfig& model = state.question.model;
+  CacheModel out{.use_mla = view.use_mla,
+                 .hybrid = view.hybrid,
+                 .head_size = view.head_size,
+                 .num_kv_heads = view.kv_heads,
+                 .num_heads = view.heads,
+                 .total_num_heads = view.total_heads,
+                 .total_kv_heads = view.total_kv_heads,
+                 .user_mamba_block_size = state.flags().mamba_block_size,
+                 .pooling = view.pooling,
+                 .encoder_decoder = view.encoder_decoder};
+  out.mamba_chunk_size = text_integer(model, "mamba_chunk_size");
+  if (!out.mamba_chunk_size) out.mamba_chunk_size = text_integer(model, "chunk_size");
+  out.linear_key_head_dim = text_integer(model, "linear_key_head_dim");
+  out.draft_is_eagle = state.run().speculative_method.starts_with("eagle");
+  return out;
+}
+
+void add_events(const std::vector<PlanEvent>& events, RunResult& out) {
+  for (const PlanEvent& event : events) {
+    out.events.push_back({.rule = std::string(event.rule),
+                          .severity = event.severity,
+                          .candidate = event.candidate,
+                          .reason = event.reason});
+  }
+}
+
+bool add_errors(const std::vector<RunError>& errors, RunState& state) {
+  for (const RunError& error : errors) state.raise(error);
+  return errors.empty();
+}
+
+// Optimisation level, eager mode and the model's kind decide on graphs before a model is built.
+void configure_graph_mode(RunState& state) {
+  const GraphModel model{.pooling = state.view().pooling,
+                         .encoder_decoder = state.view().encoder_decoder};
+  add_events(configure_graphs(state.context(), model, state.run()), state.out);
+}
+
+bool plan_cache(RunState& state) {
+  RunResult& out = state.out;
+  out.cache = plan_kv_cache(state.context(), cache_model(state), out.layers, out.run);
+  add_events(out.cache->events, out);
+  return add_errors(out.cache->errors, state);
+}
+
+bool plan_graphs(RunState& state) {
+  RunResult& out = state.out;
+  out.graphs = resolve_graphs(state.context(), *out.cache, out.layers, out.run);
+  add_events(out.graphs->events, out);
+  if (!out.graphs->error) return true;
+  return state.raise(*out.graphs->error);
+}
+
+// What comes last: builders of the attention's metadata. Source:
+// v1/attention/backends/flashinfer.py.
+bool build_metadata(RunState& state) {
+  const bool refuses = !state.profile().at_least(0, 33) && state.question.machine.family(9) &&
+                       state.question.machine.capability.minor == 0;
+  const bool slides = std::ranges::any_of(state.out.layers, [](const BuiltLayer& layer) {
+    return layer.reported_backend == "FLASHINFER" && layer.window;
+  });
+  if (!refuses || !slides) return true;
+  return state.raise({.stage = "metadata builder",
+                      .type = "NotImplementedError",
+                      .text = "FlashInfer backend currently does not support models with sliding "
+                              "window on compute capability 9.0",
+                      .rule = "VLLM-FLASHINFER-WINDOW"});
+}
+
+// Returns the mode after the configuration was read, empty where the run ended before.
+std::string walk(RunState& state) {
+  if (!find_model(state)) return {};
+  const bool complete = configure(state) && apply_engine_hooks(state) && check_parallelism(state);
+  if (!complete) {
+    state.out.view.reset();
+    return {};
+  }
+  configure_graph_mode(state);
+  if (!check_configuration(state)) {
+    state.out.view.reset();
+    return {};
+  }
+  state.out.configured = state.run();
+  const std::string graphs = state.run().cudagraph_mode;
+  state.settings = settings_of(state);
+  if (!build_and_select(state)) return graphs;
+  if (plan_cache(state) && plan_graphs(state)) build_metadata(state);
+  return graphs;
+}
+
+}  // namespace
+
+RunResult resolve_run(const RunQuestion& question) {
+  RunResult out;
+  RunState state{.question = question, .out = out};
+  const std::string graphs = walk(state);
+  if (out.view) {
+    out.rewrites = list_rewrites(out.requested, out.run, graphs);
+    out.run.rewrites = out.rewrites;
+  }
+  return out;
+}
+
+}  // namespace kernelpath::engines::vllm
