@@ -13,7 +13,7 @@ std::span<const RuleInfo> rule_table();
 
 // A step to be; the rule is one of the table's ids.
 struct StepDraft {
-  std::string_view rule;
+  std::string_view rule = {};
   Stage stage = Stage::kModelClass;
   Verdict verdict = Verdict::kNoted;
   Severity severity = Severity::kInfo;
