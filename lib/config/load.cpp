@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "checkpoint/weights.h"
 #include "config/derive.h"
+#include "config/gguf.h"
 #include "config/quantization.h"
 
 #include <fmt/format.h>
@@ -211,6 +212,7 @@ Result<ModelConfig> from_value(const json::Value& object, const LoadOptions& opt
 Result<ModelConfig> load_model(const std::string& path, const LoadOptions& options,
                                std::string_view stdin_text) {
   if (path == "-") return load_text(std::string(stdin_text), path, options);
+  if (is_gguf_file(path)) return load_gguf(path, options);
   KERNELPATH_TRY(location, locate(path));
   KERNELPATH_TRY(contents, read_file(location.path, kMaxConfigBytes));
   KERNELPATH_TRY(model, load_text(std::move(contents.text), location.path, options));

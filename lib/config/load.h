@@ -15,7 +15,7 @@ struct LoadOptions {
   bool read_siblings = true;  // hf_quant_config.json, generation_config.json, index, shard headers
 };
 
-// Reads MODEL: a folder, a config.json, or "-" (`stdin_text` then holds the bytes).
+// Reads MODEL: a folder, a config.json, a GGUF file, or "-" (`stdin_text` then holds the bytes).
 // Errors: kInput…, kConfig…, kCheckpoint; each names file and place.
 Result<ModelConfig> load_model(const std::string& path, const LoadOptions& options = {},
                                std::string_view stdin_text = {});

@@ -94,7 +94,13 @@ def read_row(call: str, arguments: list, keys: dict, types: dict) -> dict:
 
 
 def statement_rows(statement: str, keys: dict, types: dict) -> list:
-    """What a statement reads; all reads of a chain `a || b`, also those in a condition."""
+    """What a statement reads; all reads of a chain `a || b`, also those in a condition.
+
+    A refusal is a row, too, where its message is fixed; see reads().
+    """
+    refusal = re.match(r'throw std::runtime_error\("([^"]*)"\)$', statement)
+    if refusal:
+        return [{"form": "refuse", "into": "", "message": refusal.group(1)}]
     assignment = SET.match(statement)
     if assignment and assignment.group(1) in SHAPING:
         return [{"form": "set", "into": assignment.group(1),
@@ -118,6 +124,10 @@ def pattern_row(call: str, arguments: list, keys: dict) -> dict:
     return row
 
 
+# Refusals for other reasons than absent keys are C++ in lib/engines/llamacpp.
+ABSENT = re.compile(r"!found\([^()]*\)(?: && !found\([^()]*\))*$")
+
+
 def reads(body: str, keys: dict, types: dict, follow_return: bool = True) -> list:
     """The rows of a function, in order, with the conditions under which each is reached."""
     out = []
@@ -130,6 +140,8 @@ def reads(body: str, keys: dict, types: dict, follow_return: bool = True) -> lis
             continue
         for row in statement_rows(statement, keys, types):
             when = [*conditions, *returned]
+            if row["form"] == "refuse" and not (when and all(ABSENT.match(text) for text in when)):
+                continue
             out.append({**row, "when": when} if when else row)
     return out
 

@@ -18,7 +18,10 @@ CudaBuild read_build(AnswerFields& fields) {
   if (backend != "cuda" && backend != "hip") fields.refuse("backend", "expected cuda or hip");
   const std::string pairs = fields.text("fa_quants", "default");
   if (pairs != "default" && pairs != "all") fields.refuse("fa_quants", "expected default or all");
-  return {.architectures = fields.integer_list("compiled_archs"), .all_kv_pairs = pairs == "all"};
+  CudaBuild build{.architectures = {}, .all_kv_pairs = pairs == "all"};
+  // HIP has no list.
+  if (backend == "cuda") build.architectures = fields.integer_list("compiled_archs");
+  return build;
 }
 
 AttentionCall read_call(AnswerFields& fields) {

@@ -160,14 +160,9 @@ void deepseek4(Reader& reader) {
   std::fill_n(hparams.is_swa_impl.begin(), hparams.n_layer_all, 1);
 }
 
-void require_targets(Reader& reader, std::string_view message) {
-  if (!reader.has_found("%s.target_layers")) reader.fail_with(std::string(message));
-}
-
 void dflash(Reader& reader) {
   Hparams& hparams = reader.hparams;
-  require_targets(reader, "DFlash model requires 'target_layers' in GGUF metadata");
-  if (reader.failed() || hparams.dsv4_hc_mult == 0) return;
+  if (hparams.dsv4_hc_mult == 0) return;
   if (hparams.expert_gating_func != kSqrtSoftplus) {
     reader.fail_with("DSpark DSV4 draft expects sqrtsoftplus MoE scoring");
   }
@@ -180,7 +175,6 @@ void dflash(Reader& reader) {
 }
 
 void eagle3(Reader& reader) {
-  require_targets(reader, "EAGLE3 model requires 'extract_layers' in GGUF metadata");
   if (reader.hparams.target_layer_ids.size() != 3) {
     reader.fail_with("EAGLE3 requires exactly 3 entries in 'extract_layers'");
   }
@@ -248,12 +242,6 @@ void hrm_text(Reader& reader) {
 
 // --- checks of numbers ---------------------------------------------------------------------------
 
-void cohere2moe(Reader& reader) {
-  if (reader.has_found("%s.attention.layer_norm_epsilon")) return;
-  if (reader.has_found("%s.attention.layer_norm_rms_epsilon")) return;
-  reader.fail_with("missing Cohere2 MoE norm epsilon");
-}
-
 void mistral3(Reader& reader) {
   const Hparams& hparams = reader.hparams;
   if (hparams.f_attn_temp_scale == 0 || hparams.n_ctx_orig_yarn != 0) return;
@@ -319,7 +307,6 @@ struct ClassRule {
 
 constexpr auto kRules = std::to_array<ClassRule>({
     {"llama_model_bailingmoe3", bailingmoe3},
-    {"llama_model_cohere2moe", cohere2moe},
     {"llama_model_deepseek4", deepseek4},
     {"llama_model_dflash", dflash},
     {"llama_model_eagle3", eagle3},

@@ -143,6 +143,7 @@ void read_row(Reader& reader, const ReadRow& row) {
   const bool reached =
       std::ranges::all_of(row.when, [&](const Guard& guard) { return holds(guard, state); });
   if (!reached) return;
+  if (row.form == ReadForm::kRefuse) return reader.fail_with(row.message);
   if (row.form == ReadForm::kSet) return set_constant(row, reader.hparams);
   if (row.form == ReadForm::kWindowPattern) return read_pattern(reader, row);
   const ReadResult read = read_value(reader, row);

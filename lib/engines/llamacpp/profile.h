@@ -42,6 +42,7 @@ enum class ReadForm : std::uint8_t {
   kCount,
   kWindowPattern,
   kSet,
+  kRefuse,
 };
 
 // One step of reading a class's metadata.
@@ -57,6 +58,7 @@ struct ReadRow {
   bool dense_first = false;  // kWindowPattern
   double value = 0;          // kSet, of a number
   WindowType window_type = WindowType::kNone;  // kSet, of swa_type
+  std::string message = {};                    // kRefuse
   std::vector<Guard> when;
 };
 

@@ -32,6 +32,7 @@ constexpr auto kForms = std::to_array<Named<ReadForm>>({
     {"count", ReadForm::kCount},
     {"window_pattern", ReadForm::kWindowPattern},
     {"set", ReadForm::kSet},
+    {"refuse", ReadForm::kRefuse},
 });
 
 constexpr auto kTypes = std::to_array<Named<GgufType>>({
@@ -174,6 +175,12 @@ Result<void> read_pattern(const JsonFields& row, ReadRow& out) {
   return {};
 }
 
+Result<void> read_message(const JsonFields& row, ReadRow& out) {
+  KERNELPATH_TRY(message, row.string("message"));
+  out.message = message;
+  return {};
+}
+
 Result<void> read_key(const JsonFields& row, ReadRow& out) {
   KERNELPATH_TRY(key, row.string("key"));
   KERNELPATH_TRY(type, named(row, "type", kTypes));
@@ -200,6 +207,9 @@ Result<ReadRow> read_row(const JsonFields& row) {
       break;
     case ReadForm::kWindowPattern:
       KERNELPATH_CHECK_OK(read_pattern(row, out));
+      break;
+    case ReadForm::kRefuse:
+      KERNELPATH_CHECK_OK(read_message(row, out));
       break;
     default:
       KERNELPATH_CHECK_OK(read_key(row, out));
