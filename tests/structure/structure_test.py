@@ -3,6 +3,7 @@
 import lzma
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -121,13 +122,18 @@ class TablesTest(StructureTest):
         self.write("reference/configs/a/config.json", "{}")
         self.write("reference/configs/b/config.json", "{}")
         self.write("reference/golden/trtllm/x.jsonl", '{"id": 1}\n')
+        copied = re.findall(r'^    \("([^"]+)", "', script.read_text(encoding="utf-8"), re.MULTILINE)
+        others = [folder for folder in copied if folder not in ("configs", "golden/trtllm")]
+        for folder in others:
+            self.write(f"reference/{folder}/other.jsonl", "{}\n")
 
         def update() -> dict[str, bytes]:
             subprocess.run(
                 [script, self.root / "reference"], check=True, stdout=subprocess.DEVNULL
             )
             data = self.root / "tests" / "data"
-            files = (path for path in data.rglob("*") if path.is_file())
+            files = (path for path in data.rglob("*")
+                     if path.is_file() and path.name != "other.jsonl.xz")
             return {str(path.relative_to(data)): path.read_bytes() for path in files}
 
         first = update()
