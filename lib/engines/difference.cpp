@@ -31,8 +31,8 @@ ByKind collect(const Resolution& resolution, const Value& value_of) {
     const std::string value = value_of(group);
     if (value.empty()) continue;
     const std::string kind = kind_text(group);
-    const auto known = std::find_if(out.begin(), out.end(),
-                                    [&](const auto& pair) { return pair.first == kind; });
+    const auto known =
+        std::find_if(out.begin(), out.end(), [&](const auto& pair) { return pair.first == kind; });
     if (known == out.end()) {
       out.emplace_back(kind, value);
       continue;
@@ -66,7 +66,10 @@ class Comparison {
 
   std::vector<Difference> run() {
     compare_errors();
-    add("model class", "", from_.model_class, to_.model_class, {"VLLM-CLASS"});
+    // A model without a class is an error's difference already.
+    if (!from_.model_class.empty() && !to_.model_class.empty()) {
+      add("model class", "", from_.model_class, to_.model_class, {});
+    }
     compare_layers("backend", [](const LayerGroup& group) { return group.backend; });
     compare_layers("kernel", [](const LayerGroup& group) {
       return group.prefill.kernel == group.decode.kernel
@@ -91,8 +94,13 @@ class Comparison {
     if (from == to) return;
     about.push_back(from);
     about.push_back(to);
-    out_.push_back({std::string(aspect), where, or_nothing(from), or_nothing(to),
-                    rules_about(about)});
+    std::vector<std::string> rules = rules_about(about);
+    if (aspect == "backend") backend_rules_[where] = rules;
+    // What follows from another backend is that choice's.
+    const auto chosen = backend_rules_.find(where);
+    if (rules.empty() && chosen != backend_rules_.end()) rules = chosen->second;
+    out_.push_back(
+        {std::string(aspect), where, or_nothing(from), or_nothing(to), std::move(rules)});
   }
 
   static std::string error_text(const Resolution& resolution) {
@@ -132,10 +140,11 @@ class Comparison {
   void compare_options() {
     for (const Resolution::Option& option : from_.options) {
       const auto other =
-          std::find_if(to_.options.begin(), to_.options.end(), [&](const Resolution::Option& row) {
-            return row.name == option.name;
-          });
-      if (other == to_.options.end() || other->value == option.value) continue;
+          std::find_if(to_.options.begin(), to_.options.end(),
+                       [&](const Resolution::Option& row) { return row.name == option.name; });
+      // The cache's layout is compared with the layers.
+      const bool compared = other == to_.options.end() || option.name == "kv_layout";
+      if (compared || other->value == option.value) continue;
       add("option", option.name, option.value, other->value, {option.name});
     }
   }
@@ -167,6 +176,7 @@ class Comparison {
   const Resolution& to_;
   std::set<StepKey> from_keys_;
   std::set<StepKey> to_keys_;
+  std::map<std::string, std::vector<std::string>> backend_rules_;  // by kind of layers
   std::vector<Difference> out_;
 };
 
@@ -174,8 +184,8 @@ class Comparison {
 
 const std::vector<std::string_view>& difference_aspects() {
   static const std::vector<std::string_view> kAspects = {
-      "error",    "model class", "backend",   "kernel",   "page size",   "KV dtype",
-      "KV shape", "KV layout",   "KV bytes",  "CUDA graphs", "option"};
+      "error",    "model class", "backend",  "kernel",      "page size", "KV dtype",
+      "KV shape", "KV layout",   "KV bytes", "CUDA graphs", "option"};
   return kAspects;
 }
 

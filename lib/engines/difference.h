@@ -10,11 +10,12 @@ namespace kernelpath::engines {
 
 // One thing that two resolutions of the same request decide differently.
 struct Difference {
-  std::string aspect;              // of difference_aspects(): "backend", "page size"
-  std::string where;               // whose: a kind of layers, an option; empty: the whole model's
-  std::string from;                // "-" where the first has nothing of the kind
+  std::string aspect;  // of difference_aspects(): "backend", "page size"
+  std::string where;   // whose: a kind of layers, an option; empty: the whole model's
+  std::string from;    // "-" where the first has nothing of the kind
   std::string to;
-  std::vector<std::string> rules;  // of steps that only one of the two took, as far as they explain it
+  std::vector<std::string>
+      rules;  // of steps that only one of the two took, as far as they explain it
 };
 
 // "error", "model class", "backend", "kernel", "page size", "KV dtype", "KV shape", "KV layout",

@@ -77,10 +77,10 @@ std::span<const Engine* const> all_engines();
 // that there are.
 Result<const Engine*> find_engine(std::string_view name);
 
-// Takes the tables of --profile-dir: of one engine version, or of those in its folders. They replace
-// the embedded ones of their version, or add a version; for the life of the process, so call it
-// before the first question. Errors: kInputMissing for a folder without a profile of any engine,
-// kInputSchema, what reading a file gives.
+// Takes the tables of --profile-dir: of one engine version, or of those in its folders. They
+// replace the embedded ones of their version, or add a version; for the life of the process, so
+// call it before the first question. Errors: kInputMissing for a folder without a profile of any
+// engine, kInputSchema, what reading a file gives.
 Result<void> use_profile_folder(const std::string& folder);
 
 }  // namespace kernelpath::engines

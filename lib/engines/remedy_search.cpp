@@ -20,9 +20,9 @@ class Search {
   void add_sets(std::size_t size, std::size_t from) {
     if (size == 0) return add_if_admitted();
     for (std::size_t i = from; i < edits_.size() && !is_done(); ++i) {
-      const bool same_subject = std::any_of(
-          chosen_.begin(), chosen_.end(),
-          [&](const Edit* other) { return other->subject == edits_[i].subject; });
+      const bool same_subject = std::any_of(chosen_.begin(), chosen_.end(), [&](const Edit* other) {
+        return other->subject == edits_[i].subject;
+      });
       if (same_subject) continue;
       chosen_.push_back(&edits_[i]);
       add_sets(size - 1, i + 1);
@@ -95,7 +95,8 @@ void remove_setting(Request& request, std::string_view field) {
 }
 
 void remove_variable(Request& request, std::string_view name) {
-  std::erase_if(request.environment.variables, [&](const auto& pair) { return pair.first == name; });
+  std::erase_if(request.environment.variables,
+                [&](const auto& pair) { return pair.first == name; });
 }
 
 void add_undo_edits(const Request& request, std::string_view engine,

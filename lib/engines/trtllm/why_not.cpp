@@ -157,10 +157,9 @@ Result<Engine::WhyNot> why_not(const Request& request, std::string_view name,
   out.admitted = is_admitted(resolution, *candidate);
   if (out.admitted) return out;
   out.refusals = refusals_of(resolution, *candidate);
-  out.remedies =
-      find_remedies(asked, edits_for(asked, *candidate), [&](const Request& changed) {
-        return is_admitted(resolve(changed, profile), *candidate);
-      });
+  out.remedies = find_remedies(asked, edits_for(asked, *candidate), [&](const Request& changed) {
+    return is_admitted(resolve(changed, profile), *candidate);
+  });
   return out;
 }
 

@@ -90,10 +90,11 @@ std::string other_release(std::string_view version, const Has& has) {
 Error unknown_argument(const SettingTable& table, std::string_view name, std::string_view set_by) {
   const std::vector<std::string_view> names = table.names();
   return {.code = ErrorCode::kUsageUnknown,
-          .message = fmt::format(
-              "vllm {} has no argument of this name{}", table.version,
-              other_release(table.version,
-                            [&](const SettingTable& other) { return other.find(name) != nullptr; })),
+          .message = fmt::format("vllm {} has no argument of this name{}", table.version,
+                                 other_release(table.version,
+                                               [&](const SettingTable& other) {
+                                                 return other.find(name) != nullptr;
+                                               })),
           .where = std::string(set_by),
           .hint = fmt::format("llm-inspect --list settings --engine vllm@{} prints them all",
                               table.version),
@@ -107,14 +108,13 @@ bool has_choice(const SettingInfo& info, std::string_view value) {
 Error unknown_choice(const SettingTable& table, const SettingInfo& info, const std::string& value,
                      std::string_view set_by) {
   const std::vector<std::string_view> choices(info.choices.begin(), info.choices.end());
+  const std::string elsewhere = other_release(table.version, [&](const SettingTable& other) {
+    const SettingInfo* row = other.find(info.name);
+    return row != nullptr && has_choice(*row, value);
+  });
   return {.code = ErrorCode::kUsageUnknown,
-          .message = fmt::format("vllm {}: {} is not one of {}{}", table.version, info.name,
-                                 join_words(info.choices, "or"),
-                                 other_release(table.version,
-                                               [&](const SettingTable& other) {
-                                                 const SettingInfo* row = other.find(info.name);
-                                                 return row != nullptr && has_choice(*row, value);
-                                               })),
+          .message = fmt::format("vllm {} has no such {}{}; it has {}", table.version, info.name,
+                                 elsewhere, join_words(info.choices)),
           .where = std::string(set_by),
           .value = shorten(value, 64),
           .near_matches = near_matches(value, choices)};
@@ -261,12 +261,13 @@ Result<void> check_backends(const SettingTable& table, const Arguments& argument
   const Arguments::Value* plain = arguments.given(kBackend);
   const Arguments::Value* nested = arguments.given(kNestedBackend);
   if (plain == nullptr || nested == nullptr) return {};
-  return fail({.code = ErrorCode::kUsageConflict,
-               .message = fmt::format("{} names a backend, and so does {}; the engine refuses both, "
-                                      "even if they agree",
-                                      plain->set_by, nested->set_by),
-               .where = nested->set_by,
-               .hint = "give one of the two"});
+  return fail(
+      {.code = ErrorCode::kUsageConflict,
+       .message = fmt::format("{} names a backend, and so does {}; the engine refuses both, "
+                              "even if they agree",
+                              plain->set_by, nested->set_by),
+       .where = nested->set_by,
+       .hint = "give one of the two"});
 }
 
 }  // namespace

@@ -258,9 +258,10 @@ void add_lse(const Examined& examined, Columns& columns) {
   columns.emplace_back("LSE at decode", yes_no(implementation->can_return_lse_for_decode));
   const auto& on_e = implementation->lse_base_on_e;
   const bool has_lse = implementation->can_return_lse_for_decode.value_or(true);
-  columns.emplace_back("LSE base", !has_lse ? "-" : !on_e ? "decided by the instance"
-                                                : *on_e   ? "e"
-                                                          : "2");
+  columns.emplace_back("LSE base", !has_lse ? "-"
+                                   : !on_e  ? "decided by the instance"
+                                   : *on_e  ? "e"
+                                            : "2");
 }
 
 void add_features(const Examined& examined, Columns& columns) {
@@ -311,9 +312,9 @@ TableRow contract_row(const Profile& profile, const BackendMember& member) {
 
 std::string_view fact_name(Fact fact) {
   constexpr std::array<std::string_view, 12> kNames = {
-      "quantized KV cache", "few query heads", "non-causal",   "head size 512",
-      "image prefix",       "sparse",          "MLA",          "KV connector",
-      "AITER for MLA",      "AITER for MHA",   "AITER found",  "AITER on RDNA 4"};
+      "quantized KV cache", "few query heads", "non-causal",  "head size 512",
+      "image prefix",       "sparse",          "MLA",         "KV connector",
+      "AITER for MLA",      "AITER for MHA",   "AITER found", "AITER on RDNA 4"};
   return kNames.at(static_cast<std::size_t>(fact));
 }
 
@@ -362,8 +363,7 @@ std::vector<TableRow> priority_rows(const ReleaseTables& tables) {
   append_priorities("MLA, capability", priorities.mla, out);
   append_priorities("vision encoder, capability", priorities.vision, out);
   for (const PriorityRow& row : priorities.rocm) {
-    out.push_back(
-        {"AMD GPUs", {{"holds for", facts_text(row)}, {"order", join(row.order, " ")}}});
+    out.push_back({"AMD GPUs", {{"holds for", facts_text(row)}, {"order", join(row.order, " ")}}});
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #include "engines/vllm/engine.h"
 
 #include "base/text.h"
+#include "engines/vllm/answer_end_to_end.h"
 #include "engines/vllm/answer_select.h"
 #include "engines/vllm/arguments.h"
 #include "engines/vllm/engine_rows.h"
@@ -17,7 +18,7 @@
 namespace kernelpath::engines::vllm {
 namespace {
 
-constexpr std::array<std::string_view, 1> kOps = {"select"};
+constexpr std::array<std::string_view, 2> kOps = {"select", "end_to_end"};
 
 class VllmEngine final : public Engine {
  public:
@@ -46,6 +47,7 @@ class VllmEngine final : public Engine {
   [[nodiscard]] Result<json::Value> answer(std::string_view op,
                                            const json::Value& in) const override {
     if (op == "select") return answer_select(tables().profile, in);
+    if (op == "end_to_end") return answer_end_to_end(tables().profile, tables().registry, in);
     return fail({.code = ErrorCode::kBatchRequest,
                  .message = "vllm answers no such op",
                  .where = "/op",

@@ -68,13 +68,20 @@ std::string kernel_of(const SelectorContext& context, const BuiltLayer& layer,
   return layer.implementation.empty() ? name : layer.implementation;
 }
 
+// The name by which reports call a type.
+std::string short_name(const std::string& dtype) {
+  if (dtype == "bfloat16") return "bf16";
+  if (dtype == "float16") return "fp16";
+  return dtype == "float32" ? "fp32" : dtype;
+}
+
 std::string stored_dtype(const RunResult& run, const BuiltLayer& layer, const LayerCache* cache) {
-  if (layer.kv_dtype != "auto") return layer.kv_dtype;
+  if (layer.kv_dtype != "auto") return short_name(layer.kv_dtype);
   if (cache != nullptr && cache->spec && !cache->spec->cache_dtype.empty() &&
       cache->spec->cache_dtype != "auto") {
-    return cache->spec->cache_dtype;
+    return short_name(cache->spec->cache_dtype);
   }
-  return run.run.dtype;
+  return short_name(run.run.dtype);
 }
 
 KvLayout kv_of(const RunResult& run, const BuiltLayer& layer, const LayerCache* cache) {
@@ -85,6 +92,18 @@ KvLayout kv_of(const RunResult& run, const BuiltLayer& layer, const LayerCache* 
   out.page_size = cache->spec->block_size;
   out.shape = shape_text(cache->shape);
   return out;
+}
+
+// The name of a layer's backend; a plugin's class goes by the name that it was registered under.
+std::string backend_of(const RunResult& run, std::size_t index) {
+  const BuiltLayer& layer = run.layers[index];
+  if (!layer.reported_backend.empty()) return layer.reported_backend;
+  for (const LayerSelection& asked : run.selections) {
+    if (std::find(asked.layers.begin(), asked.layers.end(), index) != asked.layers.end()) {
+      return asked.selection.backend;
+    }
+  }
+  return {};
 }
 
 // What tells two groups apart.
@@ -114,7 +133,7 @@ LayerGroup group_of(const SelectorContext& context, const RunResult& run, std::s
   LayerGroup out;
   out.kind = kind_of(layer);
   out.window = layer.window ? layer.window : layer.chunk;
-  out.backend = layer.reported_backend;
+  out.backend = backend_of(run, index);
   out.prefill.kernel = kernel_of(context, layer, AttentionPhase::kPrefill);
   out.decode.kernel = kernel_of(context, layer, AttentionPhase::kDecode);
   out.decode.note = state_note(layer);
@@ -130,10 +149,9 @@ class GraphLevels {
     question_.speculative_tokens = run.run.speculative_tokens;
     question_.dcp = run.run.dcp;
     question_.use_non_causal = run.run.use_non_causal;
-    question_.unclamped_window =
-        std::any_of(run.layers.begin(), run.layers.end(), [](const BuiltLayer& layer) {
-          return layer.window && !layer.clamps_prefix_mask;
-        });
+    question_.unclamped_window = std::any_of(
+        run.layers.begin(), run.layers.end(),
+        [](const BuiltLayer& layer) { return layer.window && !layer.clamps_prefix_mask; });
   }
 
   std::string of(std::size_t index, const std::string& key) {
@@ -199,17 +217,19 @@ std::vector<LayerGroup> layer_groups(const SelectorContext& context, const RunRe
   return out;
 }
 
-const BuiltLayer* main_layer(const RunResult& run) {
-  std::map<std::string_view, std::size_t> counts;
-  for (const BuiltLayer& layer : run.layers) {
-    if (is_attention(layer)) ++counts[layer.reported_backend];
+MainBackend main_backend(const RunResult& run) {
+  std::map<std::string, std::size_t> counts;
+  for (std::size_t i = 0; i < run.layers.size(); ++i) {
+    if (is_attention(run.layers[i])) ++counts[backend_of(run, i)];
   }
-  const BuiltLayer* best = nullptr;
-  for (const BuiltLayer& layer : run.layers) {
-    if (!is_attention(layer)) continue;
-    if (best == nullptr || counts[layer.reported_backend] > counts[best->reported_backend]) {
-      best = &layer;
-    }
+  MainBackend best;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < run.layers.size(); ++i) {
+    if (!is_attention(run.layers[i])) continue;
+    std::string name = backend_of(run, i);
+    if (counts[name] <= most) continue;
+    most = counts[name];
+    best = {.name = std::move(name), .class_name = run.layers[i].class_name};
   }
   return best;
 }

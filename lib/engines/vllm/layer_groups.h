@@ -14,9 +14,13 @@ namespace kernelpath::engines::vllm {
 // The layers of a run that resolve alike, in the order in which they were first built.
 std::vector<LayerGroup> layer_groups(const SelectorContext& context, const RunResult& run);
 
-// The backend that serves most attention layers, the first built where several serve as many;
-// nothing for a model without attention.
-const BuiltLayer* main_layer(const RunResult& run);
+// The backend that serves most attention layers, the first built where several serve as many; empty
+// for a model without attention.
+struct MainBackend {
+  std::string name;
+  std::string class_name;
+};
+MainBackend main_backend(const RunResult& run);
 
 // Bytes of one token in one layer, on one rank; 0 for layers without a cache per token.
 std::int64_t token_bytes(const LayerCache& cache);

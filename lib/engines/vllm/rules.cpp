@@ -1,7 +1,10 @@
 #include "engines/vllm/rules.h"
 
+#include "engines/vllm/rules_kv_cache.h"
+#include "engines/vllm/rules_run.h"
 #include "engines/vllm/rules_select.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -18,6 +21,9 @@ struct ReleaseRules {
 
 void append(std::span<const RuleInfo> rules, ReleaseRules& out) {
   for (RuleInfo rule : rules) {
+    const bool known = std::any_of(out.rules.begin(), out.rules.end(),
+                                   [&](const RuleInfo& other) { return other.id == rule.id; });
+    if (known) continue;
     rule.version = out.tag;
     out.rules.push_back(rule);
   }
@@ -34,6 +40,8 @@ std::span<const RuleInfo> rules_of(std::string_view version) {
   ReleaseRules& added = known[std::string(version)];
   added.tag = "v" + std::string(version);
   append(select_rules(), added);
+  append(run_rules(), added);
+  append(kv_cache_rules(), added);
   return added.rules;
 }
 

@@ -1,7 +1,5 @@
 #include "engines/vllm/rules_select.h"
 
-#include "base/assert.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -80,13 +78,15 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      "Leave --page-size out: the engine then takes a size that the backend has.", kBackendBase, ""},
     {"VLLM-SEL-MM-PREFIX", "The backend cannot attend an image prefix in both directions.",
      kOwnTest, "Leave the choice to the engine.", kBackendBase, ""},
-    {"VLLM-SEL-MLA", "The backend is for multi-head latent attention and the layer is not, or the "
-                     "other way round.",
+    {"VLLM-SEL-MLA",
+     "The backend is for multi-head latent attention and the layer is not, or the "
+     "other way round.",
      "The caches of the two differ.", "Ask for a backend of the layer's kind.", kBackendBase, ""},
     {"VLLM-SEL-SINKS", "The backend has no attention sinks on this device.", kOwnTest,
      "Leave the choice to the engine.", kBackendBase, ""},
-    {"VLLM-SEL-SPARSE", "The backend is for sparse attention and the layer is not, or the other way "
-                        "round.",
+    {"VLLM-SEL-SPARSE",
+     "The backend is for sparse attention and the layer is not, or the other way "
+     "round.",
      "A sparse kernel reads the tokens that an indexer chose.",
      "Ask for a backend of the layer's kind.", kBackendBase, ""},
     {"VLLM-SEL-PER-HEAD-SCALES", "The backend has no KV scale per head.", kOwnTest,
@@ -109,8 +109,8 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      "Leave the choice to the engine, or VLLM_BATCH_INVARIANT unset.", kBackendBase, ""},
     {"VLLM-SEL-KV-CONNECTOR", "The backend's cache cannot be handed to a KV connector.", kOwnTest,
      "Leave the choice to the engine.", kBackendBase, ""},
-    {"VLLM-SEL-PCP", "The backend has no prefill context parallelism.", kOwnTest,
-     "Leave out --cp.", kBackendBase, ""},
+    {"VLLM-SEL-PCP", "The backend has no prefill context parallelism.", kOwnTest, "Leave out --cp.",
+     kBackendBase, ""},
     {"VLLM-SEL-DCP", "The backend has no decode context parallelism.",
      "Shards are merged by their log-sum-exp, which its kernel has to return.",
      "Leave out --dcp, or the choice to the engine.", kBackendBase, ""},
@@ -134,24 +134,24 @@ constexpr auto kRules = std::to_array<RuleInfo>({
     {"VLLM-SEL-PRECLUDED", "A better backend was ruled out by --page-size alone.",
      "The size is a question to every candidate where the user gives it.",
      "Leave --page-size out: the engine then takes a size that the backend has.", kSelector, ""},
-    {"VLLM-SEL-NAME", "The engine has no backend of this name.",
+    {"VLLM-BACKEND-UNKNOWN", "The engine has no backend of this name.",
      "The name is checked while the attention configuration is built.",
      "--list backends has the names.", kAttentionConfig, ""},
-    {"VLLM-SEL-REGISTER", "The name is a placeholder that a plugin has to register.",
+    {"VLLM-BACKEND-NOT-REGISTERED", "The name is a placeholder that a plugin has to register.",
      "The enum holds it without a class.",
      "Register a class: --set vllm.register_backend.NAME=module.Class.", kEnum, ""},
     {"VLLM-SEL-PLUGIN", "A plugin's class stands behind the name.",
      "The last registration of a name counts.", "", kEnum, ""},
-    {"VLLM-SEL-INVALID", "The backend that was asked for cannot serve the layers.",
+    {"VLLM-BACKEND-INVALID", "The backend that was asked for cannot serve the layers.",
      "The engine never falls back from a backend that the user named.",
      "Leave the choice to the engine, or see --why-not.", kSelector, ""},
-    {"VLLM-SEL-NONE", "No backend can serve the layers.",
+    {"VLLM-BACKEND-NONE-VALID", "No backend can serve the layers.",
      "Every candidate of the order has a reason against it.",
      "See the reasons; change what most of them name.", kSelector, ""},
-    {"VLLM-SEL-ENGINE-FAULT", "The engine raises while it examines a candidate.",
+    {"VLLM-BACKEND-ENGINE-FAULT", "The engine raises while it examines a candidate.",
      "A rule reads a field that the model does not have.", "Ask for another backend by name.",
      kSelector, ""},
-    {"VLLM-SEL-PLATFORM", "The platform cannot serve such a layer at all.",
+    {"VLLM-BACKEND-PLATFORM", "The platform cannot serve such a layer at all.",
      "It has one backend for each kind of layer.", "Choose another device.",
      "vllm/platforms/cpu.py", ""},
     // --- prefill of multi-head latent attention
@@ -174,12 +174,15 @@ constexpr auto kRules = std::to_array<RuleInfo>({
     {"VLLM-PREFILL-ABSENT", "The layer runs without a backend for long queries.",
      "Its implementation reads the sparse cache in prefill as well.", "", kPrefillSelector, ""},
     // --- what was found out later
-    {"VLLM-HOOK", "A hook of the model's class, or a later stage, changed the configuration.",
-     "Model classes know which backends and caches they need.", "",
-     "vllm/model_executor/models/config.py", ""},
-    {"VLLM-LATE-ERROR", "The engine fails after a backend was chosen.",
-     "Not everything is checked while a backend is selected.", "See the message.",
-     "vllm/v1/worker/gpu_model_runner.py", ""},
+    {"VLLM-SEL-DROPPED", "The backend that was asked for was dropped without an error.",
+     "The platform has one backend for such layers, or the model's class chose another.",
+     "Leave the choice to the engine.", kSelector, ""},
+    {"VLLM-UNKNOWN-TO-US", "Something of this class could not be derived from the configuration.",
+     "Its layers are built by code that is not restated here.",
+     "Compare with the engine's start-up log.", kRegistry, ""},
+    {"VLLM-SPEC-TOKENS", "The number of draft tokens was not given: one is assumed.",
+     "The engine refuses to start without it, unless the draft's configuration has it.",
+     "Give --draft-tokens.", "vllm/config/speculative.py", ""},
     {"VLLM-STATE-BACKEND", "A layer that keeps a state instead of a cache, and its backend.",
      "State-space and linear attention have metadata builders of their own.", "",
      "vllm/model_executor/layers/mamba/abstract.py", ""},
@@ -205,8 +208,8 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      "Use more ranks, a larger device, or raise gpu_memory_utilization.", kCacheConfig, ""},
     {"VLLM-KV-LENGTH-OVER-POOL", "One sequence of max_model_len does not fit the KV cache.",
      "The engine refuses to start: a request could never finish.",
-     "Lower --max-model-len, or raise gpu_memory_utilization.",
-     "vllm/v1/core/kv_cache_utils.py", ""},
+     "Lower --max-model-len, or raise gpu_memory_utilization.", "vllm/v1/core/kv_cache_utils.py",
+     ""},
     {"VLLM-KV-BATCH-OVER-POOL",
      "The sequences of one batch do not fit the KV cache together at the context length.",
      "Sequences that do not fit wait, or are preempted and computed again.",
@@ -247,7 +250,7 @@ constexpr auto kReasons = std::to_array<ReasonRule>({
     {"ModuleNotFoundError", "VLLM-SEL-IMPORT"},
     {"OSError", "VLLM-SEL-IMPORT"},
     {"no KV cache layout in common", "VLLM-SEL-LAYOUT"},
-    {"ValueError", "VLLM-SEL-REGISTER"},
+    {"ValueError", "VLLM-BACKEND-NOT-REGISTERED"},
 });
 
 constexpr auto kPrefillReasons = std::to_array<ReasonRule>({
@@ -281,16 +284,15 @@ std::string_view rule_of_prefill_reason(std::string_view reason) {
 void StepWriter::add(StepDraft draft) {
   const auto rule = std::find_if(rules_.begin(), rules_.end(),
                                  [&](const RuleInfo& row) { return row.id == draft.rule; });
-  KERNELPATH_ASSERT(rule != rules_.end());
+  std::string file = std::move(draft.file);
+  if (file.empty() && rule != rules_.end()) file = rule->file;
   steps_.push_back(Step{
-      .rule = std::string(rule->id),
+      .rule = std::string(draft.rule),
       .candidate = std::move(draft.candidate),
       .verdict = draft.verdict,
       .severity = draft.severity,
       .reason = std::move(draft.reason),
-      .source = {.project = "vLLM",
-                 .file = draft.file.empty() ? std::string(rule->file) : std::move(draft.file),
-                 .version = "v" + profile_.version},
+      .source = {.project = "vLLM", .file = std::move(file), .version = "v" + profile_.version},
       .stage = draft.stage});
 }
 

@@ -38,7 +38,7 @@ class StepWriter {
   StepWriter(std::span<const RuleInfo> rules, const Profile& profile, std::vector<Step>& steps)
       : rules_(rules), profile_(profile), steps_(steps) {}
 
-  // Asserts that the table holds the rule.
+  // A rule that no table holds keeps its id and has no file.
   void add(StepDraft draft);
 
  private:

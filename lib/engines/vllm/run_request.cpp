@@ -61,8 +61,7 @@ void set_speculative_flags(const Arguments& arguments, RunFlags& flags) {
   for (const std::string_view name : {"speculative_config.method", "spec_method"}) {
     if (flags.speculative_method.empty()) flags.speculative_method = text_or(arguments, name, "");
   }
-  for (const std::string_view name :
-       {"speculative_config.num_speculative_tokens", "spec_tokens"}) {
+  for (const std::string_view name : {"speculative_config.num_speculative_tokens", "spec_tokens"}) {
     if (flags.speculative_tokens == 0) {
       flags.speculative_tokens = arguments.integer(name).value_or(0);
     }
@@ -79,6 +78,22 @@ void set_process_flags(const Environment& environment, RunFlags& flags) {
 }
 
 }  // namespace
+
+BatchDefaults batch_defaults(const hardware::Device& device, std::int64_t ranks,
+                             const Profile& profile) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30U;
+  constexpr hardware::Capability kGb10 = {.major = 12, .minor = 1};
+  if (device.platform == hardware::Platform::kCpu) {
+    return {.tokens = 2048 * ranks, .sequences = 128 * ranks};
+  }
+  const std::int64_t memory = device.usable_bytes().value_or(0);
+  const bool later = profile.at_least(0, 33);
+  if (later && memory >= 160 * kGiB) return {.tokens = 16384, .sequences = 1024};
+  const bool small_all_the_same = to_lower(device.id).find("a100") != std::string::npos ||
+                                  (later && device.capability == kGb10);
+  if (memory >= 70 * kGiB && !small_all_the_same) return {.tokens = 8192, .sequences = 1024};
+  return {.tokens = 2048, .sequences = 256};
+}
 
 RunFlags flags_of(const Arguments& arguments, const Environment& environment) {
   RunFlags flags;

@@ -14,7 +14,7 @@ namespace {
 // Facts of the machine are availability; everything else is about the layer itself.
 Stage stage_of(std::string_view rule) {
   const bool machine = rule.ends_with("-CAPABILITY") || rule.ends_with("-IMPORT") ||
-                       rule.ends_with("-PACKAGE") || rule.ends_with("-REGISTER");
+                       rule.ends_with("-PACKAGE") || rule.ends_with("-NOT-REGISTERED");
   return machine ? Stage::kAvailability : Stage::kFallback;
 }
 
@@ -26,6 +26,8 @@ void append_rejected(const Selection& selection, const std::string& subject,
                      std::string_view (*rule_of)(std::string_view), StepWriter& steps) {
   // A refusal of what the user asked for is an error, a candidate that is passed over is not.
   const Severity severity = selection.automatic ? Severity::kInfo : Severity::kError;
+  // The only reason against a placeholder is its error.
+  if (selection.error && selection.error->fault == SelectionFault::kNotRegistered) return;
   for (const Rejected& rejected : selection.rejected) {
     for (const std::string& reason : rejected.reasons) {
       const std::string_view rule = rule_of(reason);
@@ -42,19 +44,19 @@ void append_rejected(const Selection& selection, const std::string& subject,
 std::string_view rule_of_fault(SelectionFault fault) {
   switch (fault) {
     case SelectionFault::kUnknownName:
-      return "VLLM-SEL-NAME";
+      return "VLLM-BACKEND-UNKNOWN";
     case SelectionFault::kNotRegistered:
-      return "VLLM-SEL-REGISTER";
+      return "VLLM-BACKEND-NOT-REGISTERED";
     case SelectionFault::kInvalid:
-      return "VLLM-SEL-INVALID";
+      return "VLLM-BACKEND-INVALID";
     case SelectionFault::kNoneValid:
-      return "VLLM-SEL-NONE";
+      return "VLLM-BACKEND-NONE-VALID";
     case SelectionFault::kEngineFault:
-      return "VLLM-SEL-ENGINE-FAULT";
+      return "VLLM-BACKEND-ENGINE-FAULT";
     case SelectionFault::kPlatform:
-      return "VLLM-SEL-PLATFORM";
+      return "VLLM-BACKEND-PLATFORM";
   }
-  return "VLLM-SEL-NONE";
+  return "VLLM-BACKEND-NONE-VALID";
 }
 
 // Every candidate with its reasons, as the engine words them.

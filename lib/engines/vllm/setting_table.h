@@ -15,7 +15,7 @@ enum class SettingType : std::uint8_t { kBool, kInteger, kNumber, kText };
 
 // One argument of the engine, or a field of one that holds a configuration.
 struct SettingInfo {
-  std::string name;           // dotted: "attention_config.backend"
+  std::string name;  // dotted: "attention_config.backend"
   SettingType type = SettingType::kText;
   std::string type_text;      // as the engine declares it
   std::string default_value;  // as JSON; "null" is the engine's None

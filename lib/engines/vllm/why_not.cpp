@@ -52,9 +52,8 @@ Result<Candidate> find_candidate(const Request& request, std::string_view name,
   const Result<Arguments> refused = Arguments::read(tables.settings, asking);
   Error error = refused ? Error{.code = ErrorCode::kUsageUnknown} : refused.error();
   error.where = "--why-not";
-  error.hint =
-      fmt::format("llm-inspect --list backends --engine vllm@{} prints them",
-                  tables.profile.version);
+  error.hint = fmt::format("llm-inspect --list backends --engine vllm@{} prints them",
+                           tables.profile.version);
   return fail(std::move(error));
 }
 
@@ -89,7 +88,8 @@ std::vector<Step> refusals_of(const Resolution& resolution, const Candidate& can
   }
   if (!out.empty() || resolution.error) return out;
   for (const Step& step : resolution.steps) {
-    if (step.verdict == engines::Verdict::kSelected && step.rule == "VLLM-SEL-CHOSEN") out.push_back(step);
+    if (step.verdict == engines::Verdict::kSelected && step.rule == "VLLM-SEL-CHOSEN")
+      out.push_back(step);
   }
   return out;
 }
