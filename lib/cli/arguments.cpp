@@ -48,7 +48,8 @@ CLI::Option* declare(CLI::App& app, const OptionRow& row) {
       takes_value(row) ? app.add_option(cli11_names(row)) : app.add_flag(cli11_names(row));
   // Repetition is judged by Settings; without this CLI11 lets a list swallow the models behind it.
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  if (takes_value(row)) option->expected(1)->allow_extra_args(false);
+  const int values = row.kind == ValueKind::kPair ? 2 : 1;
+  if (takes_value(row)) option->expected(values)->allow_extra_args(false);
   return option;
 }
 
@@ -65,6 +66,10 @@ Error unknown_option(std::string_view argument) {
 Error missing_value(const CLI::Error& error, const std::vector<std::string>& arguments) {
   // Only the last argument can lack its value: every other one takes what follows it.
   const OptionRow* row = arguments.empty() ? nullptr : find_option(arguments.back());
+  if (row == nullptr && arguments.size() > 1) {
+    const OptionRow* pair = find_option(arguments[arguments.size() - 2]);
+    if (pair != nullptr && pair->kind == ValueKind::kPair) row = pair;
+  }
   if (row == nullptr) return {.code = ErrorCode::kUsage, .message = error.what()};
   return {.code = ErrorCode::kUsage,
           .message = "needs a value: " + option_signature(*row),

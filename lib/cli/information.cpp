@@ -116,6 +116,7 @@ std::string toml_value(const OptionRow& row, const Setting& setting) {
     case ValueKind::kSize:
       return toml_string(setting.values.front());
     case ValueKind::kList:
+    case ValueKind::kPair:
     case ValueKind::kRepeated: {
       std::vector<std::string> quoted;
       for (const std::string& value : setting.values) quoted.push_back(toml_string(value));

@@ -5,6 +5,7 @@
 #include "cli/batch.h"
 #include "cli/batch_request.h"
 #include "cli/information.h"
+#include "cli/inspect_diff.h"
 #include "cli/model_input.h"
 #include "cli/question.h"
 #include "cli/report_files.h"
@@ -126,6 +127,7 @@ class InspectAnswers : public BatchAnswers {
 
   Result<std::string> answer_model(const Settings& settings, const std::string& model,
                                    int& exit_code) override {
+    if (asks_for_diff(settings)) return answer_diff_of(settings, model);
     KERNELPATH_TRY(question, make_question(settings, invocation_.environment, external_));
     Result<config::ModelConfig> config = config::load_model(model, question.load);
     if (!config) return fail(std::move(config).error());
@@ -143,6 +145,16 @@ class InspectAnswers : public BatchAnswers {
   }
 
  private:
+  Result<std::string> answer_diff_of(const Settings& settings, const std::string& model) {
+    KERNELPATH_TRY(both, diff_settings(settings));
+    KERNELPATH_TRY(question, make_question(both, invocation_.environment, external_));
+    KERNELPATH_TRY(config, config::load_model(model, question.load));
+    std::vector<report::DiffAnswer> answers;
+    KERNELPATH_TRY(answer, answer_diff(question, std::move(config)));
+    answers.push_back(std::move(answer));
+    return report::diff_json_line(tool_of(invocation_), answers);
+  }
+
   const Invocation& invocation_;
   const ExternalModels& external_;
 };
@@ -171,6 +183,7 @@ int run_inspect(const Invocation& invocation) {
     InspectAnswers answers(invocation, *external);
     return run_batch(invocation, answers);
   }
+  if (asks_for_diff(invocation.settings)) return run_diff(invocation, *external);
   const Result<Question> question =
       make_question(invocation.settings, invocation.environment, *external);
   if (!question) return report_error(invocation, question.error());

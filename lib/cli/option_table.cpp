@@ -118,6 +118,10 @@ constexpr std::array kTable = {
     OptionRow{Option::kWhyNot, "why-not", kNone, 0, kText, kRequest, kAnswer,
      "BACKEND", "@backends", kNone, 0,
      "What refuses BACKEND here, and the smallest changes that would admit it.", kNoMaximum, kInspectOnly},
+    OptionRow{Option::kDiff, "diff", kNone, 0, kPair, kRequest, kAnswer,
+     "ENGINE@A ENGINE@B", "@engines", kNone, 0,
+     "What an upgrade changes: both versions answer, and what they decide differently is shown with "
+     "the rules behind it; over several models also a summary.", kNoMaximum, kInspectOnly},
     OptionRow{Option::kRequire, "require", kNone, 0, kList, kProcess, kAnswer,
      "ENGINE=BACKEND", kNone, kNone, 0,
      "End with code 1 unless every model gets this backend.", kNoMaximum, kInspectOnly},

@@ -49,6 +49,7 @@ enum class Option : std::uint8_t {
   kLayers,
   kWhy,
   kWhyNot,
+  kDiff,
   kRequire,
   kSources,
   kYaml,
@@ -90,6 +91,7 @@ enum class ValueKind : std::uint8_t {
   kSize,      // bytes: parse_bytes
   kList,      // comma or repetition
   kRepeated,  // repetition only: the value may hold commas
+  kPair,      // two values: two words, or one with a comma
 };
 
 enum class Group : std::uint8_t { kQuestion, kDeployment, kAnswer, kOutput, kProgram };

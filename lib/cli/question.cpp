@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace kernelpath::cli {
 namespace {
@@ -153,12 +155,19 @@ std::vector<std::string> lower_case(const std::vector<std::string>& names) {
   return out;
 }
 
+// One spelling of a package's name, as package registries compare them: "deep_gemm" is deep-gemm.
+std::vector<std::string> package_names(const std::vector<std::string>& names) {
+  std::vector<std::string> out = lower_case(names);
+  for (std::string& name : out) std::replace(name.begin(), name.end(), '_', '-');
+  return out;
+}
+
 Result<engines::Environment> make_environment(const Settings& settings,
                                               const ProcessEnvironment& process,
                                               const ExternalModels& external_models) {
   engines::Environment out;
-  out.lacks = lower_case(settings.list(Option::kLacks));
-  out.has = lower_case(settings.list(Option::kHas));
+  out.lacks = package_names(settings.list(Option::kLacks));
+  out.has = package_names(settings.list(Option::kHas));
   for (const std::string& name : out.lacks) {
     if (std::find(out.has.begin(), out.has.end(), name) == out.has.end()) continue;
     return fail({.code = ErrorCode::kUsageConflict,
@@ -188,7 +197,9 @@ struct NamedOption {
 Result<void> check_words(const Settings& settings, const NamedOption& named) {
   if (settings.list(named.option).empty()) return {};
   const std::vector<std::string> known = table_words(named.table);
-  for (const std::string& name : lower_case(settings.list(named.option))) {
+  const std::vector<std::string>& given = settings.list(named.option);
+  const bool packages = named.table == "packages";
+  for (const std::string& name : packages ? package_names(given) : lower_case(given)) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::vector<std::string_view> candidates(known.begin(), known.end());
     return fail(at(settings, named.option,
@@ -235,26 +246,32 @@ std::vector<std::string> row_names(const Engine& engine, std::string_view table)
   return out;
 }
 
-// The variables that the engine reads go to its environment; the others are named in a warning,
-// but not those that --env-from-process swept up.
-std::vector<std::string> keep_known_variables(const Engine& engine, const Settings& settings,
-                                              engines::Environment& environment) {
-  std::vector<std::string> warnings;
-  if (environment.variables.empty()) return warnings;
+// The variables that the engine reads go to its environment.
+void keep_known_variables(const Engine& engine, engines::Environment& environment) {
+  if (environment.variables.empty()) return;
   const std::vector<std::string> known = row_names(engine, "variables");
   std::erase_if(environment.variables, [&](const auto& variable) {
-    if (std::find(known.begin(), known.end(), variable.first) != known.end()) return false;
-    const std::vector<std::string>& given = settings.list(Option::kEnv);
-    const bool asked = std::any_of(given.begin(), given.end(), [&](const std::string& text) {
-      return text.substr(0, text.find('=')) == variable.first;
-    });
-    if (asked) {
-      warnings.push_back(fmt::format("--env {}: {} {} does not read it (--list variables)",
-                                     variable.first, engine.name(), engine.version()));
-    }
-    return true;
+    return std::find(known.begin(), known.end(), variable.first) == known.end();
   });
-  return warnings;
+}
+
+// Variables of --env that none of the engines reads, not those that --env-from-process swept up.
+std::vector<std::string> unread_variables(const Settings& settings,
+                                          const std::vector<EngineQuestion>& questions) {
+  std::vector<std::string> out;
+  for (const std::string& text : settings.list(Option::kEnv)) {
+    const std::string name = text.substr(0, text.find('='));
+    std::vector<std::string> asked;
+    bool read = false;
+    for (const EngineQuestion& question : questions) {
+      asked.push_back(fmt::format("{} {}", question.engine->name(), question.engine->version()));
+      read = read || question.environment.variable(name) != nullptr;
+    }
+    if (read) continue;
+    out.push_back(fmt::format("--env {}: {} {} not read it (--list variables)", name,
+                              join_words(asked), asked.size() == 1 ? "does" : "do"));
+  }
+  return out;
 }
 
 Result<void> check_show_parts(const std::vector<std::string>& parts) {
@@ -315,6 +332,24 @@ Result<ExternalModels> load_external_models(const Settings& settings) {
 
 namespace {
 
+// A value that no engine takes is wrong use; one that some engine takes is the others' refusal, in
+// their answers. --set is for one engine alone.
+Result<void> check_engines(const std::vector<EngineQuestion>& questions) {
+  std::optional<Error> first;
+  bool any_accepts = false;
+  for (const EngineQuestion& question : questions) {
+    const Result<void> checked = question.engine->check(question.deployment, question.environment);
+    if (checked) {
+      any_accepts = true;
+      continue;
+    }
+    if (checked.error().where.starts_with("--set")) return checked;
+    if (!first) first = checked.error();
+  }
+  if (first && !any_accepts) return fail(std::move(*first));
+  return {};
+}
+
 // What both programs ask; nothing of it was checked against an engine's arguments.
 Result<Question> unchecked_question(const Settings& settings, const ProcessEnvironment& process,
                                     const ExternalModels& external_models) {
@@ -330,8 +365,12 @@ Result<Question> unchecked_question(const Settings& settings, const ProcessEnvir
   KERNELPATH_CHECK_OK(check_speculative(settings));
   for (const Engine* engine : chosen) {
     EngineQuestion question{engine, deployment, environment, {}};
-    question.warnings = keep_known_variables(*engine, settings, question.environment);
+    question.variables = question.environment.variables;
+    keep_known_variables(*engine, question.environment);
     out.engines.push_back(std::move(question));
+  }
+  if (!out.engines.empty()) {
+    out.engines.front().warnings = unread_variables(settings, out.engines);
   }
   KERNELPATH_CHECK_OK(add_settings(settings, out.engines));
   out.load.strict = settings.flag(Option::kStrict);
@@ -352,9 +391,7 @@ Result<Question> make_rules_question(const Settings& settings, const ProcessEnvi
 Result<Question> make_question(const Settings& settings, const ProcessEnvironment& process,
                                const ExternalModels& external_models) {
   KERNELPATH_TRY(out, unchecked_question(settings, process, external_models));
-  for (const EngineQuestion& question : out.engines) {
-    KERNELPATH_CHECK_OK(question.engine->check(question.deployment, question.environment));
-  }
+  KERNELPATH_CHECK_OK(check_engines(out.engines));
   out.why_not_backend = settings.text(Option::kWhyNot);
   KERNELPATH_CHECK_OK(add_requirements(settings, out));
   KERNELPATH_CHECK_OK(check_show_parts(settings.list(Option::kShow)));
@@ -373,6 +410,8 @@ Result<report::InputAnswer> answer_question(const Question& question, config::Mo
                           .engines = {}};
   engines::Request request{
       .model = std::move(model), .device = question.device, .deployment = {}, .environment = {}};
+  bool known = false;
+  std::optional<Error> unknown;
   for (const EngineQuestion& asked : question.engines) {
     request.deployment = asked.deployment;
     request.environment = asked.environment;
@@ -381,11 +420,19 @@ Result<report::InputAnswer> answer_question(const Question& question, config::Mo
     answer.resolution.warnings.insert(answer.resolution.warnings.end(), asked.warnings.begin(),
                                       asked.warnings.end());
     if (!question.why_not_backend.empty()) {
-      KERNELPATH_TRY(why_not, asked.engine->why_not(request, question.why_not_backend));
-      answer.why_not = why_not;
+      Result<engines::Engine::WhyNot> why_not =
+          asked.engine->why_not(request, question.why_not_backend);
+      if (why_not) {
+        answer.why_not = std::move(*why_not);
+        known = true;
+      } else if (!unknown) {
+        unknown = std::move(why_not).error();
+      }
     }
     out.engines.push_back(std::move(answer));
   }
+  // A name that some engine has is no misspelling; the others just have no answer to it.
+  if (unknown && !known) return fail(std::move(*unknown));
   out.model = std::move(request.model);
   return out;
 }

@@ -19,6 +19,8 @@ struct EngineQuestion {
   engines::Deployment deployment;  // with the --set values of this engine
   engines::Environment environment;
   std::vector<std::string> warnings;  // of options that this engine does not read
+  // All variables of --env, also those that this engine does not read: rules may speak of them.
+  std::vector<std::pair<std::string, std::string>> variables = {};
 };
 
 // "--require ENGINE=BACKEND", checked.

@@ -90,14 +90,16 @@ Result<std::string> read_value(const OptionRow& row, std::string_view value,
 
 // A list's parts; of other kinds the value itself.
 std::vector<std::string> parts_of(const OptionRow& row, const std::string& value) {
-  if (row.kind != ValueKind::kList || value.empty()) return {value};
+  const bool splits = row.kind == ValueKind::kList || row.kind == ValueKind::kPair;
+  if (!splits || value.empty()) return {value};
   std::vector<std::string> parts = split(value, ',');
   for (std::string& part : parts) part = std::string(trim(part));
   return parts;
 }
 
 bool keeps_all_values(const OptionRow& row) {
-  return row.kind == ValueKind::kList || row.kind == ValueKind::kRepeated;
+  return row.kind == ValueKind::kList || row.kind == ValueKind::kRepeated ||
+         row.kind == ValueKind::kPair;
 }
 
 Result<void> apply_command_line(Settings& settings, const Arguments& arguments) {

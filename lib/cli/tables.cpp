@@ -151,17 +151,42 @@ report::Block text_table(const EngineRows& table, std::string_view kind) {
   return out;
 }
 
-std::string rows_text(const std::vector<EngineRows>& tables, std::string_view kind,
-                      const report::View& view) {
+// A table too wide for a screen stands as one small table a row.
+constexpr std::size_t kWidestTable = 8;
+
+bool is_wide(const EngineRows& table) {
+  return std::any_of(table.rows.begin(), table.rows.end(),
+                     [](const TableRow& row) { return row.columns.size() > kWidestTable; });
+}
+
+void append_records(const EngineRows& table, std::vector<report::Block>& blocks) {
+  for (const TableRow& row : table.rows) {
+    if (!blocks.empty()) blocks.push_back(report::gap_block());
+    blocks.push_back(report::subheading_block(escape_for_terminal(row.name)));
+    report::Block record{.kind = report::Block::Kind::kTable};
+    record.header = {"what", "answer"};
+    for (const auto& [column, value] : row.columns) {
+      record.rows.push_back({{escape_for_terminal(column)}, {escape_for_terminal(value)}});
+    }
+    if (!record.rows.empty()) blocks.push_back(std::move(record));
+  }
+}
+
+std::vector<report::Block> rows_blocks(const std::vector<EngineRows>& tables,
+                                       std::string_view kind) {
   std::vector<report::Block> blocks;
   for (const EngineRows& table : tables) {
     if (!table.engine.empty() && tables.size() > 1) {
       if (!blocks.empty()) blocks.push_back(report::gap_block());
       blocks.push_back(report::heading_block(table.engine + " " + table.version));
     }
-    blocks.push_back(text_table(table, kind));
+    if (is_wide(table)) {
+      append_records(table, blocks);
+    } else {
+      blocks.push_back(text_table(table, kind));
+    }
   }
-  return report::render_text(blocks, view);
+  return blocks;
 }
 
 std::string rows_json(const std::vector<EngineRows>& tables, std::string_view kind) {
@@ -191,9 +216,14 @@ void append_new(std::vector<std::string>& out, std::string word) {
 }  // namespace
 
 Result<std::string> list_text(const Settings& settings, std::string_view kind, bool json) {
-  KERNELPATH_TRY(tables, rows_of(settings, to_lower(kind)));
-  if (json) return rows_json(tables, to_lower(kind));
-  return rows_text(tables, to_lower(kind), {.width = settings.integer(Option::kWidth).value_or(0)});
+  const std::string name = to_lower(kind);
+  KERNELPATH_TRY(tables, rows_of(settings, name));
+  if (json) return rows_json(tables, name);
+  if (settings.text(Option::kFormat) == "md") {
+    return report::render_markdown(rows_blocks(tables, name));
+  }
+  return report::render_text(rows_blocks(tables, name),
+                             {.width = settings.integer(Option::kWidth).value_or(0)});
 }
 
 std::vector<std::string> table_words(std::string_view table) {

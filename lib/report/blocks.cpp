@@ -94,6 +94,22 @@ std::string cache_text(const Resolution& resolution) {
   return or_dash(common);
 }
 
+// The backend, with the version of FlashAttention where its layers agree on one: "FLASH_ATTN
+// (FA3)".
+std::string backend_text(const Resolution& resolution) {
+  std::string version;
+  for (const engines::LayerGroup& group : resolution.layers) {
+    if (group.backend != resolution.selected_backend) continue;
+    const std::string& kernel = group.decode.kernel;
+    if (!kernel.starts_with("FA") || (!version.empty() && version != kernel)) {
+      return or_dash(resolution.selected_backend);
+    }
+    version = kernel;
+  }
+  const std::string name = or_dash(resolution.selected_backend);
+  return version.empty() ? name : fmt::format("{} ({})", name, safe(version));
+}
+
 Block engine_table(const InputAnswer& answer) {
   Block table{.kind = Block::Kind::kTable};
   table.header = {"engine", "version", "model class", "attention backend", "kv cache", "fallback"};
@@ -102,7 +118,7 @@ Block engine_table(const InputAnswer& answer) {
     table.rows.push_back({{safe(resolution.engine)},
                           {safe(resolution.version)},
                           {or_dash(resolution.model_class)},
-                          {or_dash(resolution.selected_backend)},
+                          {backend_text(resolution)},
                           {cache_text(resolution)},
                           outcome_cell(resolution)});
   }
