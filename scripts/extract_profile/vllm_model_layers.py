@@ -151,6 +151,9 @@ class Walk:
     def call(self, node: ast.Call, name: str) -> None:
         if name in DELEGATES:
             self.delegates = True
+        for argument in node.keywords:  # attn_cls=EncoderOnlyAttention
+            if isinstance(argument.value, ast.Name) and argument.value.id in LAYERS:
+                self.layers.add(argument.value.id)
         if name in LAYERS:
             given = sorted(k.arg for k in node.keywords if k.arg in ARGUMENTS)
             self.layers.add(f"{name}({', '.join(given)})" if given else name)

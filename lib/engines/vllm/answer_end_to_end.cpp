@@ -73,6 +73,7 @@ RunFlags read_flags(AnswerFields& fields) {
   flags.runner = fields.text("runner", flags.runner);
   flags.convert = fields.text("convert", flags.convert);
   flags.dtype = fields.text("dtype", flags.dtype);
+  flags.allow_deprecated_quantization = fields.boolean("allow_deprecated_quantization", false);
   flags.max_model_len = fields.integer("max_model_len", kRecordedLength);
   flags.attention_backend = fields.optional_text("attention_backend");
   flags.max_num_seqs = fields.optional_integer("max_num_seqs");
@@ -106,8 +107,9 @@ void read_environment(AnswerFields& fields, RunFlags& flags) {
 // Some recorded configurations are cut to the fields that matter.
 Result<config::ModelConfig> read_model(const Value& config) {
   auto model = config::from_value(config, {});
-  if (model || model.error().code != ErrorCode::kConfigMissing) return model;
-  return config::from_value(config, {.partial = true});
+  if (model) return model;
+  auto fragment = config::from_value(config, {.partial = true});
+  return fragment ? fragment : model;
 }
 
 // --- the answer ----------------------------------------------------------------------------------
@@ -181,8 +183,20 @@ void add_cache(const LayerCache& cache, AnswerObject& out) {
   if (cache.stride_order) out.add("stride_order", integers(*cache.stride_order));
 }
 
+// Until 0.32 the recordings state the head size where a model has several.
+bool has_two_head_sizes(const Profile& profile, const RunResult& result) {
+  std::optional<std::int64_t> first;
+  for (const BuiltLayer& layer : result.layers) {
+    if (layer.role != LayerRole::kAttention) continue;
+    if (first && *first != layer.head_size) return !profile.at_least(0, 33);
+    first = layer.head_size;
+  }
+  return false;
+}
+
 // One row without the number of layers that it stands for.
-std::vector<json::Member> layer_row(const BuiltLayer& layer, const LayerCache& cache) {
+std::vector<json::Member> layer_row(const BuiltLayer& layer, const LayerCache& cache,
+                                    bool head_size) {
   AnswerObject out;
   out.add_text("backend", layer.reported_backend).add_text("class", layer.class_name);
   out.add_text("spec", cache.spec ? spec_class_name(cache.spec->kind) : "");
@@ -192,6 +206,7 @@ std::vector<json::Member> layer_row(const BuiltLayer& layer, const LayerCache& c
   if (!layer.mla_prefill.empty()) out.add_text("mla_prefill", layer.mla_prefill);
   if (selects) out.add_text("kv_cache_dtype", layer.kv_dtype);
   if (layer.sink) out.add("sink", true);
+  if (head_size) out.add("head_size", layer.head_size);
   if (cache.spec) {
     out.add("block_size", cache.spec->block_size).add("page_size_bytes", cache.page_bytes);
     if (layer.role == LayerRole::kState) {
@@ -205,7 +220,8 @@ std::vector<json::Member> layer_row(const BuiltLayer& layer, const LayerCache& c
 }
 
 // Equal layers share a row, in the order of their first.
-Value layers_value(const RunResult& result) {
+Value layers_value(const Profile& profile, const RunResult& result) {
+  const bool head_sizes = has_two_head_sizes(profile, result);
   struct Row {
     Value shown;
     std::int64_t count = 0;
@@ -213,7 +229,8 @@ Value layers_value(const RunResult& result) {
   };
   std::vector<Row> rows;
   for (std::size_t i = 0; i < result.layers.size(); ++i) {
-    const Value shown = Value::object(layer_row(result.layers[i], result.cache->layers[i]));
+    const Value shown =
+        Value::object(layer_row(result.layers[i], result.cache->layers[i], head_sizes));
     const auto known =
         std::ranges::find_if(rows, [&](const Row& row) { return row.shown == shown; });
     if (known == rows.end()) {
@@ -275,7 +292,7 @@ Value answer_value(const Profile& profile, const RunResult& result, bool metadat
   out.add("resolved_config", resolved_value(result));
   if (result.graphs) {
     out.add("kv_groups", groups_value(*result.cache));
-    out.add("layers", layers_value(result));
+    out.add("layers", layers_value(profile, result));
     out.add("cudagraph", graphs_value(*result.graphs));
   }
   out.add("final_config", final_value(profile, result.run));

@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::int64_t kPackedAlignment = 576;  // bytes, of pages of fp8_ds_mla
 constexpr std::int64_t kPlainAlignment = 512;
-constexpr std::int64_t kWindowBlock = 64;    // tokens of a block of the window's cache
-constexpr std::int64_t kIndexedRatio = 4;    // layers that keep one of four tokens have an indexer
-constexpr std::int64_t kIndexerHead = 128;   // elements of an indexer's key
-constexpr std::int64_t kIndexerBytes = 132;  // with their scale
+constexpr std::int64_t kDefaultWindow = 128;  // of the configuration's class
+constexpr std::int64_t kWindowBlock = 64;     // tokens of a block of the window's cache
+constexpr std::int64_t kIndexedRatio = 4;     // layers that keep one of four tokens have an indexer
+constexpr std::int64_t kIndexerHead = 128;    // elements of an indexer's key
+constexpr std::int64_t kIndexerBytes = 132;   // with their scale
 
 RunError model_error(std::string_view type, std::string_view rule, std::string text) {
   return {.stage = "model",
@@ -63,8 +64,9 @@ class V4Builder {
   bool resolve_dtype() {
     std::string& dtype = state_.run().cache_dtype;
     if (!packed_) return true;
-    if (!dtype.starts_with("fp8")) {
-      return state_.raise(model_error("AssertionError", "VLLM-DSV4-DTYPE",
+    const bool later = state_.profile().at_least(0, 33);
+    if (!dtype.starts_with("fp8") && !(later && dtype == "auto")) {
+      return state_.raise(model_error(later ? "ValueError" : "AssertionError", "VLLM-DSV4-DTYPE",
                                       fmt::format("DeepseekV4 fp8_ds_mla layout only supports fp8 "
                                                   "kv-cache, got {}",
                                                   dtype)));
@@ -84,7 +86,7 @@ class V4Builder {
       add_compressor(index, ratio, kIndexerHead, "indexer.compressor");
     }
     BuiltLayer window = base(index, "swa_cache", "DeepseekSparseSWABackend");
-    window.window = model_.sliding_window.value;
+    window.window = model_.sliding_window.value_or(kDefaultWindow);
     window.own_block_size = kWindowBlock;
     state_.out.layers.push_back(std::move(window));
     if (ratio == 1) return;

@@ -36,6 +36,12 @@ class Planner {
     if (class_.static_sink && text_integer(model_, "param_sink_number").value_or(0) > 0) {
       plan_.unknown.emplace_back("StaticSinkAttention");
     }
+    // Zamba2 builds its shared attention before the layers that use it.
+    if (state_.view().model_type == "zamba2") {
+      std::ranges::stable_partition(plan_.layers, [](const PlannedLayer& planned) {
+        return planned.layer.role != LayerRole::kState;
+      });
+    }
     std::ranges::sort(plan_.unknown);
     const auto repeated = std::ranges::unique(plan_.unknown);
     plan_.unknown.erase(repeated.begin(), repeated.end());

@@ -87,9 +87,18 @@ bool is_image_prefix(const config::ModelConfig& model, const ModelView& view,
   return std::ranges::find(kImagePrefixTypes, outer) != kImagePrefixTypes.end();
 }
 
-// Heads that the engine states otherwise than its general rule.
-// Source: transformers_utils/model_arch_config_convertor.py.
-std::int64_t total_kv_heads(const config::ModelConfig& model) {
+constexpr std::array<std::string_view, 5> kKvHeadNames = {
+    "n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num",
+    "num_attention_groups"};
+
+// The first name that the configuration states, whatever single layers have.
+std::int64_t total_kv_heads(const config::ModelConfig& model, const ModelView& view) {
+  const bool one = text_integer(model, "multi_query").value_or(0) != 0 &&
+                   text_integer(model, "new_decoder_architecture").value_or(0) == 0;
+  if (view.model_type == "falcon" && one) return 1;
+  for (const std::string_view name : kKvHeadNames) {
+    if (const auto heads = text_integer(model, name)) return *heads;
+  }
   // What a list states is the engine's first attention layer's.
   for (const config::Layer& layer : model.layers) {
     if (layer.num_key_value_heads > 0 && !model.num_key_value_heads_list.empty()) {
@@ -136,12 +145,16 @@ std::int64_t head_size(const config::ModelConfig& model, const ModelView& view, 
   return stated_head_size(model, view.total_heads);
 }
 
-// Granite's and Qwen's hybrids may come without a single state layer.
-bool only_attention(const config::ModelConfig& model) {
-  return model.has_field("layer_types") &&
-         std::ranges::none_of(model.layers, [](const auto& layer) {
-           return layer.has_state || layer.kind != config::LayerKind::kFull;
-         });
+// A hybrid class may come without a single state layer; which names of kinds tell depends on the
+// release.
+bool only_attention(const config::ModelConfig& model, const Profile& profile) {
+  const json::Value* types = model.file.find_non_null("layer_types");
+  if (types == nullptr || !types->is_array()) return false;
+  return std::ranges::all_of(types->items(), [&](const json::Value& type) {
+    if (!type.is_string()) return false;
+    return type.as_string() == "attention" ||
+           (profile.at_least(0, 33) && type.as_string() == "full_attention");
+  });
 }
 
 }  // namespace
@@ -167,7 +180,7 @@ ModelView view_model(const config::ModelConfig& model, const ModelClass& model_c
   view.model_type = stated.empty() ? model.text_model_type : std::string(stated);
   view.pooling = model_class.runner == "pooling";
   view.attention_free = model_class.info.is_attention_free;
-  view.hybrid = model_class.info.is_hybrid && !only_attention(model);
+  view.hybrid = model_class.info.is_hybrid && !only_attention(model, profile);
   view.encoder_decoder = model.is_encoder_decoder.value_or(false);
   view.hidden_size = model.hidden_size.value_or(0);
   view.num_layers = model.num_hidden_layers.value_or(0);
@@ -176,7 +189,7 @@ ModelView view_model(const config::ModelConfig& model, const ModelClass& model_c
   view.use_mla = latent && !flags.mla_disabled;
   view.sparse = has_text_field(model, "index_topk");
   view.mm_prefix = is_image_prefix(model, view, profile);
-  view.total_kv_heads = view.attention_free ? 0 : total_kv_heads(model);
+  view.total_kv_heads = view.attention_free ? 0 : total_kv_heads(model, view);
   view.head_size = head_size(model, view, latent, flags, profile);
   view.heads = view.total_heads / flags.tp;
   view.kv_heads = view.use_mla ? 1

@@ -172,9 +172,20 @@ std::string modelopt_cache_dtype(const config::Quantization& quantization) {
   return stated == "nvfp4" ? "nvfp4" : "auto";
 }
 
+// The method as the engine reads it: stated, or that of modelopt's own file or section.
+std::string stated_method(const config::ModelConfig& model) {
+  const config::StringField& method = model.quantization.method;
+  const bool sibling = method.origin.kind == config::OriginKind::kSibling;
+  if (sibling || method.origin.where.ends_with("/quant_method")) return method.value_or("");
+  const json::Value* section = model.file.find_non_null("quantization_config");
+  const json::Value* inner = section == nullptr ? nullptr : section->find_non_null("quantization");
+  const bool stated = inner != nullptr && inner->find_non_null("quant_algo") != nullptr;
+  return stated ? method.value_or("") : "";
+}
+
 void resolve_cache_dtype(RunState& state) {
   const config::Quantization& quantization = state.question.model.quantization;
-  const std::string method = quantization.method.value_or("");
+  const std::string method = stated_method(state.question.model);
   if (state.flags().kv_cache_dtype != "auto" || !method.starts_with("modelopt")) return;
   state.run().cache_dtype = modelopt_cache_dtype(quantization);
   if (state.run().cache_dtype == "auto") return;
@@ -319,11 +330,39 @@ RunConfig requested_config(const RunFlags& flags) {
   return run;
 }
 
+// Where a file names no class, the engine takes the bare model of its model_type: "LlamaModel".
+std::vector<std::string> architectures_of(const config::ModelConfig& model) {
+  if (!model.architectures.empty() || !model.inferred_architecture) return model.architectures;
+  std::string name = *model.inferred_architecture;
+  for (const std::string_view suffix : {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel"}) {
+    if (name.ends_with(suffix)) {
+      name.replace(name.size() - suffix.size(), suffix.size(), "Model");
+      break;
+    }
+  }
+  return {name};
+}
+
+constexpr std::array<std::string_view, 2> kDeprecatedQuantization = {"fbgemm_fp8", "fp_quant"};
+
+bool check_quantization(RunState& state) {
+  const std::string method = stated_method(state.question.model);
+  if (state.flags().allow_deprecated_quantization ||
+      std::ranges::find(kDeprecatedQuantization, method) == kDeprecatedQuantization.end()) {
+    return true;
+  }
+  return state.raise(config_error(
+      kValidation, "VLLM-QUANT-DEPRECATED",
+      fmt::format("The quantization method {} is deprecated and will be removed in future versions "
+                  "of vLLM. To bypass, set `--allow-deprecated-quantization`.",
+                  method)));
+}
+
 bool find_class(RunState& state) {
   const config::ModelConfig& model = state.question.model;
   const RunFlags& flags = state.flags();
   state.out.model_class = resolve_model_class(
-      state.question.registry, {.architectures = model.architectures,
+      state.question.registry, {.architectures = architectures_of(model),
                                 .model_impl = flags.model_impl,
                                 .runner = flags.runner,
                                 .convert = flags.convert,
@@ -346,7 +385,7 @@ bool find_model(RunState& state) {
   ModelView view =
       view_model(state.question.model, state.out.model_class, state.flags(), state.profile());
   if (!resolve_dtype(state) || !resolve_length(state)) return false;
-  if (!apply_model_hook(state, view)) return false;
+  if (!apply_model_hook(state, view) || !check_quantization(state)) return false;
   state.out.view = std::move(view);
   return true;
 }

@@ -16,6 +16,7 @@ struct RunFlags {
   std::string convert = "auto";
   std::string dtype = "auto";
   std::optional<std::int64_t> max_model_len = {};
+  bool allow_deprecated_quantization = false;
   bool has_pooling_config = false;  // the checkpoint brings Sentence Transformers' pooling file
 
   std::string kv_cache_dtype = "auto";
