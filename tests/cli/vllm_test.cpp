@@ -182,7 +182,7 @@ class ProfileFolder : public ::testing::Test {
   void SetUp() override {
     for (const auto& file :
          std::filesystem::directory_iterator(KERNELPATH_ENGINES_DIR "/vllm-0.33.0")) {
-      files_.write(file.path().filename(), read_file(file.path()));
+      static_cast<void>(files_.write(file.path().filename(), read_file(file.path())));
     }
   }
   void change(const std::string& name, const std::string& from, const std::string& to) {
@@ -191,7 +191,7 @@ class ProfileFolder : public ::testing::Test {
          at = text.find(from, at + to.size())) {
       text.replace(at, from.size(), to);
     }
-    files_.write(name, text);
+    static_cast<void>(files_.write(name, text));
   }
   Outcome run() { return inspect({llama(), "--engine", "vllm", "--profile-dir", files_.path()}); }
 
@@ -229,7 +229,7 @@ TEST_F(ProfileFolder, MissingTable_IsNamed) {
 }
 
 TEST_F(ProfileFolder, BrokenTable_NamesThePlace) {
-  files_.write("mla_prefill.json", "{\"schema\": ");
+  static_cast<void>(files_.write("mla_prefill.json", "{\"schema\": "));
   const Outcome outcome = run();
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, HasSubstr("mla_prefill.json:1"));

@@ -37,7 +37,8 @@ TEST(Compare, BackendOfAKind_IsOneDifferenceWithItsRule) {
   from.steps.push_back({.rule = "VLLM-SEL-SINKS",
                         .candidate = "FLASHINFER",
                         .verdict = Verdict::kRejected,
-                        .reason = "attention sinks not supported"});
+                        .reason = "attention sinks not supported",
+                        .source = {}});
   const Resolution to = resolution({group(config::LayerKind::kFull, "FLASHINFER", 16)});
   const std::vector<Difference> found = compare(from, to);
   ASSERT_EQ(found.size(), 1U);
