@@ -92,6 +92,12 @@ std::int64_t KvSpec::page_bytes() const {
   return page_size_padded ? *page_size_padded : unpadded_page_bytes();
 }
 
+void align_page(KvSpec& spec) {
+  const std::int64_t page = spec.unpadded_page_bytes();
+  const std::int64_t above = page % spec.page_alignment;
+  if (above != 0) spec.page_size_padded = page + spec.page_alignment - above;
+}
+
 std::int64_t dtype_bytes(std::string_view dtype) {
   const auto* found = std::ranges::find(kDtypes, dtype, &DtypeBytes::name);
   return found == kDtypes.end() ? 0 : found->bytes;

@@ -51,6 +51,7 @@ struct KvSpec {
   std::int64_t content_bytes = 0;
   std::int64_t tokens_per_state = 1;  // tokens that are stored as one
   std::optional<std::int64_t> page_size_padded = {};
+  std::int64_t page_alignment = 1;  // bytes that a page is padded to a multiple of
   std::optional<StrideAlignment> stride_alignment = {};
   bool packed = false;                   // the layer or its backend chose content_bytes
   bool indexes_by_block_stride = false;  // until 0.32: its kernels take a padded page
@@ -78,6 +79,9 @@ struct KvSpec {
   [[nodiscard]] std::int64_t unpadded_page_bytes() const;
   [[nodiscard]] std::int64_t page_bytes() const;
 };
+
+// Pads the page to its alignment, where it is no multiple of it already.
+void align_page(KvSpec& spec);
 
 // Bytes of one element: "bfloat16" → 2. 0 for a name that no cache is kept in.
 std::int64_t dtype_bytes(std::string_view dtype);

@@ -63,13 +63,6 @@ void fill_latent_content(const SelectorContext& context, KvSpec& spec) {
   spec.content_bytes = spec.head_size * dtype_bytes(spec.storage_dtype);
 }
 
-void align_page(std::int64_t alignment, KvSpec& spec) {
-  if (alignment <= 1) return;
-  const std::int64_t page = spec.unpadded_page_bytes();
-  const std::int64_t padded = (page + alignment - 1) / alignment * alignment;
-  if (padded != page) spec.page_size_padded = padded;
-}
-
 KvSpec latent_spec(const SelectorContext& context, const RunConfig& run, const BuiltLayer& layer) {
   const bool later = context.profile.at_least(0, 33);
   const bool indexer = layer.role == LayerRole::kIndexer;
@@ -80,6 +73,7 @@ KvSpec latent_spec(const SelectorContext& context, const RunConfig& run, const B
                  .storage_dtype = storage_dtype(context, layer.kv_dtype, run.dtype),
                  .quant_mode = "NONE",
                  .tokens_per_state = layer.tokens_per_state,
+                 .page_alignment = std::max<std::int64_t>(layer.page_alignment, 1),
                  .window = layer.window,
                  .model_version = layer.model_version};
   if (!indexer) {
@@ -89,7 +83,7 @@ KvSpec latent_spec(const SelectorContext& context, const RunConfig& run, const B
   }
   if (indexer && later) spec.cache_role = "indexer";
   fill_latent_content(context, spec);
-  align_page(layer.page_alignment, spec);
+  align_page(spec);
   return spec;
 }
 

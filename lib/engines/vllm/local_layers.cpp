@@ -36,6 +36,7 @@ void promote_early(const std::vector<IndexedSpec>& specs, KvSpec& spec) {
     spec.block_size = full_block_size(specs, true).value_or(spec.block_size);
     spec.kind = SpecKind::kMla;
     spec.window.reset();
+    align_page(spec);
     return;
   }
   if (spec.kind == SpecKind::kChunked) {
@@ -55,6 +56,7 @@ void promote(std::optional<std::int64_t> block_size, KvSpec& spec) {
     spec.page_size_padded = std::max(*spec.page_size_padded, unpadded);
   }
   spec.kind = spec.kind == SpecKind::kSlidingMla ? SpecKind::kMla : SpecKind::kFull;
+  align_page(spec);
 }
 
 }  // namespace

@@ -155,6 +155,28 @@ TEST(KvCachePlan, CompressedLatents_ArePaddedToWhole576Bytes) {
   EXPECT_EQ(plan.layers[0].shape, shape);
 }
 
+TEST(KvCachePlan, WindowOfLatentsKeptInFull_IsPaddedAgain) {
+  for (const std::string version : {"0.25.1", "0.33.0"}) {
+    CacheCase run(version);
+    run.run.cache_dtype = "fp8_ds_mla";
+    run.run.hybrid_manager_off = true;
+    run.attention("FLASHMLA_SPARSE_DSV4", 2);
+    for (BuiltLayer& layer : run.layers) {
+      layer.role = LayerRole::kMla;
+      layer.head_size = 512;
+      layer.page_alignment = 576;
+      layer.model_version = "deepseek_v4";
+    }
+    run.layers[0].window = 128;
+    run.layers[0].own_block_size = 64;
+    run.layers[1].tokens_per_state = 4;
+    const KvCachePlan plan = run.plan();
+    EXPECT_EQ(spec_class_name(spec_of(plan, 0).kind), "MLAAttentionSpec") << version;
+    EXPECT_EQ(plan.layers[0].unpadded_page_bytes, 256 * 584);
+    EXPECT_EQ(plan.layers[0].page_bytes, 260 * 576);
+  }
+}
+
 TEST(KvCachePlan, WindowUnderContextParallelism_IsRefused) {
   CacheCase run("0.25.1");
   run.attention("FLASH_ATTN").window = 1024;
