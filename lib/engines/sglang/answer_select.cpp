@@ -85,14 +85,17 @@ std::string change_text(const Event::Change& change) {
                      python_json(change.after));
 }
 
+// Each entry ends with the id of its rule, where the engine's record has a function.
 std::string event_text(const Event& event) {
-  if (event.kind == Event::Kind::kInfo) return "info: " + event.text;
-  if (event.kind == Event::Kind::kWarning) return "warning: " + event.text;
   std::string out;
-  for (const Event::Change& change : event.changes) {
-    out += (out.empty() ? "" : "; ") + change_text(change);
+  if (event.kind == Event::Kind::kInfo) out = "info: " + event.text;
+  if (event.kind == Event::Kind::kWarning) out = "warning: " + event.text;
+  if (event.kind == Event::Kind::kSet) {
+    for (const Event::Change& change : event.changes) {
+      out += (out.empty() ? "set " : "; ") + change_text(change);
+    }
   }
-  return fmt::format("set {} [{}]", out, event.rule);
+  return fmt::format("{} [{}]", out, event.rule);
 }
 
 Value rewrites(const Launch& launch) {
@@ -268,7 +271,8 @@ void add_resolved(AnswerObject& out, Launch& launch) {
       .add_text("sampling_backend", launch.text("sampling_backend"));
   add_kernels(out, launch);
   out.add("model", model_value(launch.model()));
-  const KvStorage storage = kv_storage(launch, true);
+  // The recording has no loaded model that would know the scales of a description beside the file.
+  const KvStorage storage = kv_storage(launch, launch.input().model.quant_config.is_null());
   if (storage.refusal) {
     launch.refuse(storage.refusal->stage, storage.refusal->type, storage.refusal->rule,
                   storage.refusal->text);

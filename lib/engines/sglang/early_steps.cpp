@@ -297,7 +297,7 @@ void cpu_backends(Launch& launch) {
   if (launch.unset("attention_backend")) {
     launch.declare(kCpuBackends, "attention_backend", text_value("intel_amx"));
   }
-  launch.declare(kCpuBackends, "sampling_backend", text_value("pytorch"));
+  launch.fill(kCpuBackends, "sampling_backend", text_value("pytorch"));
 }
 
 }  // namespace kernelpath::engines::sglang

@@ -230,6 +230,25 @@ void multimodal_chunks(Launch& launch) {
                   model.model_type));
 }
 
+// How a worker hands images, and a prefill server its cache, to others.
+void transports(Launch& launch) {
+  if (launch.text("mm_feature_transport") == "cuda_ipc") {
+    launch.info(kMmTransport,
+                "Using CUDA IPC for multimodal features: a pool on the base GPU. This reduces KV "
+                "cache headroom; a full pool falls back to CPU transport.");
+    const std::string* caching = launch.variable_text("SGLANG_USE_IPC_POOL_HANDLE_CACHE");
+    const bool on = caching == nullptr || launch.variable("SGLANG_USE_IPC_POOL_HANDLE_CACHE");
+    launch.info(kMmTransport,
+                fmt::format("CUDA IPC pool-handle caching is {}.", on ? "enabled" : "disabled"));
+  }
+  const bool mooncake = launch.text("disaggregation_mode") != "null" &&
+                        launch.text("disaggregation_transfer_backend") == "mooncake";
+  if (mooncake && launch.unset("disaggregation_ib_device")) {
+    launch.warn(kPdDevices,
+                "No IB devices specified for Mooncake backend, falling back to auto discovery.");
+  }
+}
+
 }  // namespace
 
 void language_model_only(Launch& launch) {
@@ -273,7 +292,8 @@ void diffusion_inference(Launch& launch) {
 }
 
 void model_capabilities(Launch& launch) {
-  for (const auto& step : {hrm_text, embedding_mode, embedding_gemma, multimodal_chunks}) {
+  for (const auto& step :
+       {hrm_text, embedding_mode, embedding_gemma, multimodal_chunks, transports}) {
     step(launch);
     if (launch.refused()) return;
   }

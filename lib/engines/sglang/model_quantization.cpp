@@ -310,7 +310,9 @@ void read_quantization_fields(ModelReader& reader) {
   }
   if (stated.config != nullptr) {
     facts.kv_cache_quant_algo = string_of(stated.config->find("kv_cache_quant_algo"));
-    if (facts.kv_cache_quant_algo.empty() && fp8_cache_scheme(*stated.config)) {
+    // The mxfp8 class reads no scheme.
+    const bool reads_scheme = stated.method != "mxfp8";
+    if (facts.kv_cache_quant_algo.empty() && reads_scheme && fp8_cache_scheme(*stated.config)) {
       facts.kv_cache_quant_algo = "FP8";
     }
   }

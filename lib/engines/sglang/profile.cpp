@@ -8,13 +8,12 @@
 #include "json/document.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <mutex>
 
 namespace kernelpath::engines::sglang {
 namespace {
 
 constexpr std::string_view kFolderPrefix = "sglang-";
+constexpr std::size_t kMaxTableBytes = 4U << 20U;
 
 Result<JsonFields> open_table(const json::Value& root, const std::string& file,
                               std::string_view name) {
@@ -225,5 +224,20 @@ Result<Profile> parse_profile(ProfileTexts texts, const std::string& folder) {
 }
 
 const Profile& built_in_profile() { return current_profile(); }
+
+Result<void> use_profile_folder(const std::string& folder) {
+  const auto read = [&](const std::string& name) {
+    return read_file(join_path(folder, name), kMaxTableBytes);
+  };
+  KERNELPATH_TRY(registry, read("registry.json"));
+  KERNELPATH_TRY(backends, read("backends.json"));
+  KERNELPATH_TRY(settings, read("settings.json"));
+  KERNELPATH_TRY(profile, parse_profile({.registry = std::move(registry.text),
+                                         .backends = std::move(backends.text),
+                                         .settings = std::move(settings.text)},
+                                        folder));
+  current_profile() = std::move(profile);
+  return {};
+}
 
 }  // namespace kernelpath::engines::sglang

@@ -83,10 +83,11 @@ struct ProfileTexts {
 // Error kInputSchema. `folder` is used in errors only.
 Result<Profile> parse_profile(ProfileTexts texts, const std::string& folder);
 
-// The tables in this build.
+// The tables in this build, or those of use_profile_folder().
 const Profile& built_in_profile();
 
-// Takes the tables of `folder` instead, where it has those of SGLang; false if it has none.
-Result<bool> use_profile_folder(const std::string& folder);
+// Takes the tables of `folder` in their place, for the life of the process; call it before the
+// first question. Errors: kInputMissing, kInputSchema, what reading a file gives.
+Result<void> use_profile_folder(const std::string& folder);
 
 }  // namespace kernelpath::engines::sglang

@@ -1,0 +1,182 @@
+#include "base/checked.h"
+#include "base/units.h"
+#include "engines/sglang/rule_ids.h"
+#include "engines/sglang/run.h"
+#include "memory/weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace kernelpath::engines::sglang {
+namespace {
+
+constexpr double kMebibyte = 1024.0 * 1024.0;
+
+// What activations and graphs need, as the engine estimates it. The sizes of CUDA graphs and the
+// extra share of multimodal models are left out.
+// Source: arg_groups/memory_hook.py (handle_gpu_memory_settings).
+double reserved_mib(const Launch& launch, double gpu_mib) {
+  constexpr double kConstant = 512;
+  constexpr double kPerToken = 1.5;
+  constexpr double kFewestTokens = 2048;
+  constexpr double kLargeGpu = 60.0 * 1024;
+  constexpr double kFloorOfLarge = 10.0 * 1024;
+  const auto chunk = static_cast<double>(launch.integer("chunked_prefill_size").value_or(0));
+  const double tokens = std::max(chunk, kFewestTokens);
+  const auto ranks = static_cast<double>(launch.size("tp_size") * launch.size("pp_size"));
+  double reserved = kConstant + tokens * kPerToken + ranks / 8 * 1024;
+  if (gpu_mib > kLargeGpu) reserved = std::max(reserved, kFloorOfLarge);
+  return reserved;
+}
+
+std::optional<double> stated_fraction(const Launch& launch) {
+  const json::Value& value = launch.arguments().value("mem_fraction_static");
+  if (!value.is_number()) return std::nullopt;
+  return value.as_double();
+}
+
+class Ledger {
+ public:
+  Ledger(const Run& run, std::vector<Step>& steps) : run_(run), steps_(steps) {}
+
+  Memory count(const std::vector<LayerGroup>& groups) {
+    count_weights();
+    count_tokens(groups);
+    count_pool();
+    count_batch();
+    return std::move(memory_);
+  }
+
+ private:
+  [[nodiscard]] const Launch& launch() const { return run_.launch; }
+  [[nodiscard]] std::optional<std::int64_t> device_bytes() const {
+    return run_.request.device.usable_bytes();
+  }
+
+  void note(std::string_view rule, Severity severity, std::string candidate, std::string reason) {
+    append_step({.rule = rule,
+                 .stage = Stage::kMemory,
+                 .verdict = severity == Severity::kError ? Verdict::kRejected : Verdict::kNoted,
+                 .severity = severity,
+                 .candidate = std::move(candidate),
+                 .reason = std::move(reason)},
+                steps_);
+  }
+
+  void count_weights() {
+    const std::string algorithm = launch().text("speculative_algorithm");
+    const auto ledger = memory::count_weights(
+        run_.request.model, {.parallel = {.tp = launch().size("tp_size"),
+                                          .pp = launch().size("pp_size"),
+                                          .ep = launch().size("ep_size"),
+                                          .attention_dp = launch().attention_dp()},
+                             .load_mtp = algorithm == "EAGLE",
+                             .dtype = launch().model().dtype});
+    if (!ledger) return note(kWeightsUnknown, Severity::kWarn, "", ledger.error().text());
+    memory_.weight_bytes = ledger->rank_bytes;
+    memory_.weight_source = ledger->exact ? ledger->source : ledger->source + " (estimate)";
+    for (const std::string& reason : ledger->reasons) {
+      memory_.notes.push_back("weights: " + reason);
+    }
+    note(kWeights, Severity::kInfo, format_bytes(ledger->rank_bytes),
+         fmt::format("{} parameters, from {}", ledger->parameters, memory_.weight_source));
+    if (device_bytes() && ledger->rank_bytes > *device_bytes()) {
+      note(kWeightsOverMemory, Severity::kError, run_.request.device.id,
+           fmt::format("{} of weights a rank, {} of usable memory",
+                       format_bytes(ledger->rank_bytes), format_bytes(*device_bytes())));
+    }
+  }
+
+  // The share of layers of the stage that has most.
+  [[nodiscard]] double largest_stage() const {
+    const std::int64_t stages = launch().size("pp_size");
+    const auto layers = static_cast<std::int64_t>(run_.request.model.layers.size());
+    if (stages <= 1 || layers == 0) return 1;
+    return static_cast<double>(ceil_div(layers, stages)) / static_cast<double>(layers);
+  }
+
+  void count_tokens(const std::vector<LayerGroup>& groups) {
+    std::int64_t sum = 0;
+    for (const LayerGroup& group : groups) sum += group.kv_bytes_per_token;
+    if (launch().model().is_deepseek_v4) {
+      memory_.notes.emplace_back("the compressed cache of DeepSeek-V4 is not counted");
+      return;
+    }
+    const double share = largest_stage();
+    if (share < 1) {
+      memory_.notes.emplace_back("the cache is that of the pipeline stage with most layers");
+    }
+    memory_.kv_bytes_per_token = static_cast<std::int64_t>(static_cast<double>(sum) * share);
+    memory_.sequence_tokens = launch().model().context_len;
+    const std::int64_t page = std::max<std::int64_t>(launch().integer("page_size").value_or(1), 1);
+    const std::int64_t tokens = ceil_div(launch().model().context_len, page) * page;
+    memory_.kv_bytes_per_sequence =
+        checked_mul(*memory_.kv_bytes_per_token, ceil_div(tokens, launch().size("dcp_size")));
+  }
+
+  [[nodiscard]] std::optional<double> static_fraction() {
+    if (const auto stated = stated_fraction(launch())) return stated;
+    const auto mib = launch().input().gpu_memory_mib;
+    if (!mib || *mib <= 0) return std::nullopt;
+    const auto gpu = static_cast<double>(*mib);
+    constexpr double kDigits = 1000;
+    memory_.notes.emplace_back(
+        "mem_fraction_static is the engine's estimate without its room for CUDA graphs");
+    return std::round((gpu - reserved_mib(launch(), gpu)) / gpu * kDigits) / kDigits;
+  }
+
+  void count_pool() {
+    if (!device_bytes() || !memory_.weight_bytes || !memory_.kv_bytes_per_token) return;
+    const auto fraction = static_fraction();
+    if (!fraction) return;
+    const auto share = static_cast<std::int64_t>(static_cast<double>(*device_bytes()) * *fraction);
+    const std::int64_t pool = share - *memory_.weight_bytes;
+    if (pool <= 0) {
+      return note(kKvNoRoom, Severity::kError, run_.request.device.id,
+                  fmt::format("mem_fraction_static {} is {}, the weights of a rank take {}",
+                              *fraction, format_bytes(share), format_bytes(*memory_.weight_bytes)));
+    }
+    memory_.kv_pool_bytes = pool;
+    if (*memory_.kv_bytes_per_token == 0) return;
+    memory_.kv_pool_tokens = pool / *memory_.kv_bytes_per_token * launch().size("dcp_size");
+    note(kKvPool, Severity::kInfo, format_bytes(pool),
+         fmt::format("{} tokens at mem_fraction_static {}", *memory_.kv_pool_tokens, *fraction));
+    if (launch().model().linear_kind != LinearKind::kNone) {
+      memory_.notes.emplace_back("states of linear layers share the pool and are not counted");
+    }
+    const bool fits = memory_.kv_bytes_per_sequence && *memory_.kv_bytes_per_sequence <= pool;
+    if (!fits && !launch().model().is_hybrid_swa) {
+      note(kKvLengthOverPool, Severity::kWarn, "context_length",
+           fmt::format("one sequence of {} tokens does not fit {} tokens", *memory_.sequence_tokens,
+                       *memory_.kv_pool_tokens));
+    }
+  }
+
+  void count_batch() {
+    memory_.batch_sequences = run_.request.deployment.batch_size;
+    if (!memory_.batch_sequences || !memory_.kv_bytes_per_sequence) return;
+    memory_.kv_bytes_per_batch =
+        checked_mul(*memory_.kv_bytes_per_sequence, *memory_.batch_sequences);
+    if (!memory_.kv_pool_bytes) return;
+    if (memory_.kv_bytes_per_batch && *memory_.kv_bytes_per_batch <= *memory_.kv_pool_bytes) return;
+    note(kKvBatchOverPool, Severity::kWarn, "--batch-size",
+         fmt::format("{} sequences of {} tokens do not fit {}", *memory_.batch_sequences,
+                     *memory_.sequence_tokens, format_bytes(*memory_.kv_pool_bytes)));
+  }
+
+  const Run& run_;
+  std::vector<Step>& steps_;
+  Memory memory_;
+};
+
+}  // namespace
+
+Memory resolve_memory(const Run& run, const std::vector<LayerGroup>& groups,
+                      std::vector<Step>& steps) {
+  return Ledger(run, steps).count(groups);
+}
+
+}  // namespace kernelpath::engines::sglang

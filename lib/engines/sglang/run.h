@@ -1,0 +1,45 @@
+#pragma once
+
+#include "engines/request.h"
+#include "engines/resolution.h"
+#include "engines/sglang/build.h"
+#include "engines/sglang/launch.h"
+#include "engines/sglang/request.h"
+
+#include <string_view>
+#include <vector>
+
+namespace kernelpath::engines::sglang {
+
+// A launch after its arguments are resolved, with what its worker builds.
+struct Run {
+  const Request& request;
+  const Launch& launch;
+  const GivenArguments& arguments;
+  KvStorage storage = {};
+  BuiltAttention built = {};
+};
+
+// One decision before its source is looked up.
+struct StepDraft {
+  std::string_view rule;
+  Stage stage = Stage::kFinalValue;
+  Verdict verdict = Verdict::kNoted;
+  Severity severity = Severity::kInfo;
+  std::string candidate = {};
+  std::string reason = {};
+};
+void append_step(StepDraft draft, std::vector<Step>& steps);
+
+// The layers that resolve alike, with the bytes of a token in each group.
+std::vector<LayerGroup> layer_groups(const Run& run);
+
+// Weights, the pool, bytes of a token and of a sequence, of one rank. Sizes that cannot be told
+// stay unset and have a step or a note that says why.
+Memory resolve_memory(const Run& run, const std::vector<LayerGroup>& groups,
+                      std::vector<Step>& steps);
+
+// Every argument whose final value matters to a reader, and who set it.
+void append_final_options(const Run& run, Resolution& resolution);
+
+}  // namespace kernelpath::engines::sglang

@@ -1,0 +1,174 @@
+#include "engines/sglang/why_not.h"
+
+#include "base/text.h"
+#include "engines/remedy_search.h"
+#include "engines/sglang/packages.h"
+#include "engines/sglang/resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kernelpath::engines::sglang {
+namespace {
+
+constexpr std::array<std::string_view, 3> kBackendSettings = {
+    "attention_backend", "prefill_attention_backend", "decode_attention_backend"};
+constexpr std::array<std::string_view, 4> kKvDtypes = {"auto", "bf16", "fp8_e4m3", "fp8_e5m2"};
+constexpr std::array<std::int64_t, 4> kPageSizes = {1, 32, 64, 128};
+constexpr std::array<std::int64_t, 4> kTpSizes = {1, 2, 4, 8};
+
+Result<std::string> find_candidate(const Profile& profile, std::string_view name) {
+  const std::string wanted = to_lower(name);
+  const ArgumentRow* row = profile.find_argument(kBackendSettings.front());
+  if (row != nullptr && contains(row->choices, wanted)) return wanted;
+  std::vector<std::string_view> names;
+  if (row != nullptr) names.assign(row->choices.begin(), row->choices.end());
+  return fail(
+      {.code = ErrorCode::kUsageUnknown,
+       .message = fmt::format("sglang {} has no attention backend of this name", profile.version),
+       .where = "--why-not",
+       .value = shorten(name, 64),
+       .hint = "llm-inspect --list backends --engine sglang prints them",
+       .near_matches = near_matches(wanted, names)});
+}
+
+Request asking_for(const Request& request, const std::string& candidate) {
+  Request out = request;
+  for (const std::string_view field : kBackendSettings) remove_setting(out, field);
+  out.deployment.backend = candidate;
+  return out;
+}
+
+bool is_admitted(const Resolution& resolution, const std::string& candidate) {
+  if (resolution.error) return false;
+  const std::vector<std::string> names = split(resolution.selected_backend, '/');
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return trim(name) == candidate; });
+}
+
+// The refusal; where another backend just took the place, the steps that changed the option.
+std::vector<Step> refusals_of(const Resolution& resolution) {
+  std::vector<Step> out;
+  for (const Step& step : resolution.steps) {
+    const bool replaced = !resolution.error && step.verdict == Verdict::kApplied &&
+                          step.reason.find("attention_backend: ") != std::string::npos;
+    const bool refused = resolution.error && step.severity == Severity::kError;
+    if (replaced || refused) out.push_back(step);
+  }
+  return out;
+}
+
+// Collects the changes that are tried, cheapest first.
+class Edits {
+ public:
+  explicit Edits(const Request& request) : request_(request) {}
+
+  std::vector<Edit> make() {
+    add_packages();
+    add_undo_edits(request_, "sglang", kBackendSettings, out_);
+    add_without_options();
+    add_kv_dtypes();
+    add_sizes();
+    const std::vector<Edit> devices = device_edits(request_);
+    out_.insert(out_.end(), devices.begin(), devices.end());
+    return std::move(out_);
+  }
+
+ private:
+  void add(std::string subject, std::string option, std::string effect,
+           std::function<void(Request&)> apply) {
+    out_.push_back({std::move(subject), {std::move(option), std::move(effect)}, std::move(apply)});
+  }
+
+  void add_packages() {
+    for (const std::string& package : request_.environment.lacks) {
+      add(package, fmt::format("install {} (without --lacks {})", package, package),
+          package + " is there",
+          [package](Request& out) { std::erase(out.environment.lacks, package); });
+    }
+  }
+
+  void add_without_options() {
+    const Deployment& deployment = request_.deployment;
+    if (deployment.speculative) {
+      add("speculative", "without --speculative", "no draft tokens", [](Request& out) {
+        out.deployment.speculative.reset();
+        out.deployment.draft_model.reset();
+        out.deployment.draft_tokens.reset();
+        out.deployment.draft_topk.reset();
+      });
+    }
+    if (deployment.page_size) {
+      add("page size", "without --page-size", "the backend's own page size",
+          [](Request& out) { out.deployment.page_size.reset(); });
+    }
+    if (deployment.dcp != 1) {
+      add("dcp", "without --dcp", "no decode context parallelism",
+          [](Request& out) { out.deployment.dcp = 1; });
+    }
+    if (deployment.cp != 1) {
+      add("cp", "without --cp", "no prefill context parallelism",
+          [](Request& out) { out.deployment.cp = 1; });
+    }
+  }
+
+  void add_kv_dtypes() {
+    for (const std::string_view kv : kKvDtypes) {
+      if (request_.deployment.kv_dtype.value_or("auto") == kv) continue;
+      add("kv", fmt::format("--kv-cache-dtype {}", kv), fmt::format("KV cache in {}", kv),
+          [kv](Request& out) {
+            remove_setting(out, "kv_cache_dtype");
+            out.deployment.kv_dtype = std::string(kv);
+          });
+    }
+  }
+
+  void add_sizes() {
+    for (const std::int64_t page : kPageSizes) {
+      if (request_.deployment.page_size == page) continue;
+      add("page size", fmt::format("--page-size {}", page), fmt::format("{} tokens a page", page),
+          [page](Request& out) {
+            remove_setting(out, "page_size");
+            out.deployment.page_size = page;
+          });
+    }
+    for (const std::int64_t tp : kTpSizes) {
+      if (request_.deployment.tp == tp) continue;
+      add("tp", fmt::format("--tp {}", tp), fmt::format("heads over {} ranks", tp),
+          [tp](Request& out) {
+            remove_setting(out, "tp_size");
+            out.deployment.tp = tp;
+          });
+    }
+  }
+
+  const Request& request_;
+  std::vector<Edit> out_;
+};
+
+}  // namespace
+
+Result<Engine::WhyNot> why_not(const Request& request, std::string_view name,
+                               const Profile& profile) {
+  KERNELPATH_TRY(candidate, find_candidate(profile, name));
+  const Request asked = asking_for(request, candidate);
+  const Resolution resolution = resolve(asked, profile);
+  Engine::WhyNot out;
+  out.admitted = is_admitted(resolution, candidate);
+  if (out.admitted) return out;
+  out.refusals = refusals_of(resolution);
+  const std::vector<Edit> edits = Edits(asked).make();
+  const auto admitted = [&, &candidate = candidate](const Request& changed) {
+    return is_admitted(resolve(changed, profile), candidate);
+  };
+  out.remedies = find_remedies(asked, edits, admitted, {.most_attempts = 1000});
+  return out;
+}
+
+}  // namespace kernelpath::engines::sglang
