@@ -120,11 +120,15 @@ class Comparison {
   void compare_layers(std::string_view aspect, const Value& value_of) {
     // After an error layers may be missing: that is the error's difference already.
     if (from_.layers.empty() || to_.layers.empty()) return;
+    const bool whole = !from_.error && !to_.error;
     const ByKind from = collect(from_, value_of);
     const ByKind to = collect(to_, value_of);
-    for (const auto& [kind, value] : from) add(aspect, kind, value, value_in(to, kind), {kind});
+    for (const auto& [kind, value] : from) {
+      const std::string other = value_in(to, kind);
+      if (whole || !other.empty()) add(aspect, kind, value, other, {kind});
+    }
     for (const auto& [kind, value] : to) {
-      if (value_in(from, kind).empty()) add(aspect, kind, "", value, {kind});
+      if (whole && value_in(from, kind).empty()) add(aspect, kind, "", value, {kind});
     }
   }
 

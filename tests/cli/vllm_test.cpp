@@ -232,7 +232,7 @@ TEST_F(ProfileFolder, BrokenTable_NamesThePlace) {
   static_cast<void>(files_.write("mla_prefill.json", "{\"schema\": "));
   const Outcome outcome = run();
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("mla_prefill.json:1"));
+  EXPECT_THAT(outcome.err, HasSubstr("mla_prefill.json: 1:"));
 }
 
 TEST_F(ProfileFolder, TablesOfTwoVersions_AreRefused) {

@@ -62,7 +62,9 @@ std::string batch_line(const json::Value& in, std::int64_t id, const TemporaryFo
 // A member of every attention layer that keeps a cache, each value once, in order.
 std::vector<std::string> values_of(const json::Value& out, std::string_view name) {
   std::vector<std::string> values;
-  for (const json::Value& layer : out.find("layers")->items()) {
+  const json::Value* layers = out.find_non_null("layers");
+  if (layers == nullptr) return values;
+  for (const json::Value& layer : layers->items()) {
     const json::Value* spec = layer.find_non_null("spec");
     const bool state = spec != nullptr && spec->as_string() == "MambaSpec";
     if (name != "backend" && (spec == nullptr || state)) continue;
@@ -110,14 +112,15 @@ Aspects shown(const json::Value& from, const json::Value& to) {
       *from_config->find("model_class") != *to_config->find("model_class")) {
     out.insert("model class");
   }
-  if (!from.find("layers")->items().empty() && !to.find("layers")->items().empty()) {
-    const std::pair<std::string_view, std::string> kLayers[] = {{"backend", "backend"},
-                                                                {"block_size", "page size"},
-                                                                {"kv_cache_dtype", "KV dtype"},
-                                                                {"kv_cache_shape", "KV shape"}};
-    for (const auto& [name, aspect] : kLayers) {
-      if (values_of(from, name) != values_of(to, name)) out.insert(aspect);
-    }
+  const std::pair<std::string_view, std::string> kLayers[] = {{"backend", "backend"},
+                                                              {"block_size", "page size"},
+                                                              {"kv_cache_dtype", "KV dtype"},
+                                                              {"kv_cache_shape", "KV shape"}};
+  for (const auto& [name, aspect] : kLayers) {
+    const std::vector<std::string> a = values_of(from, name);
+    const std::vector<std::string> b = values_of(to, name);
+    // A run that ended early has no layers, and answers worked out by reading few members.
+    if (!a.empty() && !b.empty() && a != b) out.insert(aspect);
   }
   if (!final_mode(from).empty() && !final_mode(to).empty() && final_mode(from) != final_mode(to)) {
     out.insert("option compilation_config.cudagraph_mode");
@@ -131,6 +134,25 @@ Aspects shown(const json::Value& from, const json::Value& to) {
     if (a != nullptr && b != nullptr && *a != *b) out.insert("option " + name);
   }
   return out;
+}
+
+// Aspects that one of the recordings does not hold: a run that ended early has no layers, and
+// answers that were worked out by reading have few members.
+Aspects unrecorded(const json::Value& from, const json::Value& to) {
+  Aspects out;
+  const std::pair<std::string_view, std::string> kLayers[] = {
+      {"block_size", "page size"}, {"kv_cache_dtype", "KV dtype"}, {"kv_cache_shape", "KV shape"}};
+  for (const auto& [name, aspect] : kLayers) {
+    if (values_of(from, name).empty() || values_of(to, name).empty()) out.insert(aspect);
+  }
+  return out;
+}
+
+// A recorded run ends before the builders of metadata, unless its name says otherwise.
+bool fails_after_the_recording(const json::Value& model, std::string_view id) {
+  const json::Value* error = model.find("from")->find("error");
+  return error != nullptr && error->find("code")->as_string().find("WINDOW") != std::string::npos &&
+         !id.ends_with("-runtime");
 }
 
 // --- what the program says
@@ -180,7 +202,7 @@ TEST(VllmUpgrade, Diff_FindsExactlyWhatTheRecordingsShow) {
   std::size_t different = 0;
   for (const auto& [from, to] : both) {
     const std::size_t end = outcome.out.find('\n', at);
-    ASSERT_NE(end, std::string::npos) << outcome.err;
+    ASSERT_NE(end, std::string::npos) << outcome.exit_code << outcome.err;
     const auto answer = json::parse(outcome.out.substr(at, end - at), "");
     at = end + 1;
     ASSERT_TRUE(answer);
@@ -188,7 +210,13 @@ TEST(VllmUpgrade, Diff_FindsExactlyWhatTheRecordingsShow) {
     different += expected.empty() ? 0 : 1;
     const json::Value* out = answer->root.find("out");
     // A name that neither release knows is wrong use already.
-    const Aspects actual = out == nullptr ? Aspects{} : found(out->find("models")->items()[0]);
+    Aspects actual;
+    if (out != nullptr) {
+      const json::Value& model = out->find("models")->items()[0];
+      actual = found(model);
+      for (const std::string& aspect : unrecorded(from->out(), to->out())) actual.erase(aspect);
+      if (fails_after_the_recording(model, from->id)) actual.erase("error");
+    }
     EXPECT_EQ(joined(actual), joined(expected))
         << from->id << " on " << text_of(*from->in().find("cap")) << " "
         << (out == nullptr ? json::to_text(answer->root) : std::string());

@@ -60,7 +60,8 @@ Values values_of(const RunConfig& run) {
 
 void append_final_options(const Arguments& arguments, const RunResult& run,
                           Resolution& resolution) {
-  const Values values = values_of(run.run);
+  // Without a complete configuration only what the user gave is known.
+  const Values values = run.view ? values_of(run.run) : Values{};
   const Values requested = values_of(run.requested);
   resolution.options.push_back({"runner", text_of(run.model_class.runner),
                                 arguments.given("runner") != nullptr

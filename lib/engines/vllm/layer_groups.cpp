@@ -156,7 +156,9 @@ class GraphLevels {
 
   std::string of(std::size_t index, const std::string& key) {
     const BuiltLayer& layer = run_.layers[index];
-    if (layer.role == LayerRole::kEncoderOnly || layer.backend == nullptr || !run_.cache) return {};
+    // A plan that ended with an error may know some layers only.
+    const bool planned = run_.cache && index < run_.cache->layers.size();
+    if (layer.role == LayerRole::kEncoderOnly || layer.backend == nullptr || !planned) return {};
     const std::optional<std::size_t> group = run_.cache->layers[index].group;
     const auto place = known_.try_emplace({key, group}).first;
     if (place->second.empty()) place->second = level_of(layer, index, group);
