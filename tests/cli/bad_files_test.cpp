@@ -199,7 +199,7 @@ TEST(BadFile, C5_KeyRepeatedOftenest_StaysInsideTheLimits) {
   config.insert(config.rfind('}'), keys);
   const Outcome outcome = inspect({folder.write("config.json", config)});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_LT(outcome.out.size(), 10'000U);
+  EXPECT_LT(outcome.out.size(), 40'000U);  // every engine of the build answers
   EXPECT_LT(outcome.cpu_s, kTimeLimit_s);
   EXPECT_LT(outcome.peak_memory_kib, kMemoryLimitKib);
 }
