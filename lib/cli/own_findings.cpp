@@ -23,7 +23,7 @@ struct SameThing {
   std::string_view step;
   std::string_view rule;
 };
-constexpr std::array<SameThing, 16> kSameThings = {
+constexpr std::array<SameThing, 70> kSameThings = {
     {{"ATTN-FALLBACK", "BACKEND-FALLBACK"},
      {"ATTN-SPARSE-DROPPED", "SPARSE-DROPPED"},
      {"SPARSE-NEEDS-KNOWN-BACKEND", "SPARSE-DROPPED"},
@@ -39,7 +39,76 @@ constexpr std::array<SameThing, 16> kSameThings = {
      {"SKIP-CORRECTION-OFF", "SKIPCORR-OFF-SM"},
      {"KV-ESTIMATE-DIFFERS", "KV-ESTIMATE-LOW"},
      {"ARG-UNREAD", "OPTION-UNREAD"},
-     {"KV-POOL-OVER-MEMORY", "MEM-WEIGHTS"}}};
+     {"KV-POOL-OVER-MEMORY", "MEM-WEIGHTS"},
+     // vLLM
+     {"BACKEND-NOT-REGISTERED", "VLLM-BACKEND-PLACEHOLDER"},
+     {"BACKEND-UNKNOWN", "VLLM-ARG-CHOICE"},
+     {"BATCH-INVARIANT-PREFIX", "VLLM-PREFIX-BATCH-INVARIANT"},
+     {"BUILDER-FLASHINFER-WINDOW", "VLLM-FLASHINFER-SLIDING-HOPPER"},
+     {"DCP-FLASHMLA-SPARSE", "VLLM-DCP-NO-LSE"},
+     {"DCP-FLASHMLA-SPARSE-BF16", "VLLM-DCP-SPARSE-16BIT"},
+     {"DCP-INTERLEAVE-SPECULATION", "VLLM-INTERLEAVE-SPECULATION"},
+     {"DCP-SIZE", "VLLM-DCP-TOO-LARGE"},
+     {"DCP-WINDOW", "VLLM-DCP-SLIDING"},
+     {"DSV4-DTYPE", "VLLM-DSV4-KV-TYPE"},
+     {"DTYPE-DEVICE", "VLLM-BF16-CAPABILITY"},
+     {"DTYPE-FLOAT16", "VLLM-DTYPE-FALLS-BACK"},
+     {"FLASHINFER-WINDOW", "VLLM-FLASHINFER-SLIDING-HOPPER"},
+     {"FLEX-REFUSED", "VLLM-FLEX-SOFTCAP"},
+     {"GRAPH-EAGER", "VLLM-GRAPHS-EAGER"},
+     {"GRAPH-ENCODER-DECODER", "VLLM-GRAPHS-ENCODER-DECODER"},
+     {"GRAPH-MIXED-BATCH", "VLLM-GRAPHS-FULL"},
+     {"GRAPH-NEVER", "VLLM-GRAPHS-CHUNKED"},
+     {"GRAPH-NOT-COMPILED", "VLLM-GRAPHS-NOT-COMPILED"},
+     {"GRAPH-POOLING", "VLLM-GRAPHS-POOLING"},
+     {"GRAPH-SPECULATION", "VLLM-GRAPHS-CUTLASS-SPECULATION"},
+     {"GRAPH-SPECULATION", "VLLM-GRAPHS-FLASHINFER-SPECULATION"},
+     {"HMA-OFF", "VLLM-HYBRID-MANAGER-OFF"},
+     {"HMA-REFUSED", "VLLM-HYBRID-MANAGER-EAGLE"},
+     {"HOOK-BIDIRECTIONAL", "VLLM-BIDIRECTIONAL"},
+     {"HOOK-DIFFUSION-FLASHINFER", "VLLM-DIFFUSION-FLASHINFER"},
+     {"HOOK-DSA-BF16", "VLLM-V32-BF16-AUTO"},
+     {"HOOK-GEMMA4-FA4", "VLLM-GEMMA4-HEADS"},
+     {"HOOK-GEMMA4-TRITON", "VLLM-GEMMA4-HEADS"},
+     {"HOOK-GLM-FP8", "VLLM-GLM-DSA-FP8"},
+     {"HOOK-OCR-OTHER", "VLLM-OCR-BACKEND"},
+     {"HOOK-OCR-PREFIX", "VLLM-OCR-PREFIX-OFF"},
+     {"HOOK-SSM-DTYPE", "VLLM-SSM-DTYPE"},
+     {"KV-BLOCK-BATCHED-TOKENS", "VLLM-MAMBA-BLOCK-BATCHED"},
+     {"KV-BLOCK-HYBRID", "PAGE-RAISED"},
+     {"KV-BLOCK-HYBRID", "VLLM-BLOCK-SIZE-HYBRID"},
+     {"KV-BLOCK-INTERLEAVE", "VLLM-DCP-INTERLEAVE-BLOCK"},
+     {"KV-DTYPE-CHECKPOINT", "VLLM-KV-FROM-CHECKPOINT"},
+     {"KV-DTYPE-SCHEME", "VLLM-KV-FROM-CHECKPOINT"},
+     {"KV-E5M2-SCALES", "VLLM-E5M2-SCALES"},
+     {"LAYER-FLASHINFER-DECODER-ONLY", "VLLM-ENCODER-DECODER-FLASHINFER"},
+     {"LAYER-FLEX-SOFTCAP", "VLLM-FLEX-SOFTCAP"},
+     {"MAMBA-BLOCK-REFUSED", "VLLM-MAMBA-BLOCK-PREFIX"},
+     {"MAMBA-MODE-OFF", "VLLM-MAMBA-MODE-NONE"},
+     {"MLA-NVFP4", "VLLM-KV-NVFP4-MLA"},
+     {"MLA-PACKED", "VLLM-SPARSE-PACKED"},
+     {"MLA-PACKED", "VLLM-SPARSE-SM120-QUANTISED"},
+     {"PCP-UNSUPPORTED", "VLLM-PCP"},
+     {"PREFILL-REFUSED", "VLLM-MLA-PREFILL-CAPABILITY"},
+     {"SEL-PRECLUDED", "VLLM-BLOCK-PRECLUDES"},
+     {"SPEC-TOKENS", "VLLM-SPEC-TOKENS-MISSING"},
+     {"TURBOQUANT-FA", "VLLM-TURBOQUANT-BOUNDARY"},
+     {"TURBOQUANT-SKIP", "VLLM-TURBOQUANT-BOUNDARY"},
+     {"WEIGHTS-OVER-MEMORY", "MEM-WEIGHTS"}}};
+
+// Rules that say of a backend, or of all, what the selector gives as its reasons: where it was
+// asked, its refusal names them all in one.
+constexpr std::array<std::string_view, 11> kSelectorReasons = {
+    "VLLM-BLOCK-SIZE-NONE", "VLLM-BLOCK-SIZE-SPARSE",  "VLLM-ENCODER-DECODER-FLASHINFER",
+    "VLLM-F32-MLA",         "VLLM-FLASHMLA-BLACKWELL", "VLLM-KV-DS-MLA-DENSE",
+    "VLLM-KV-MLA-NONE",     "VLLM-KV-NVFP4-DEVICE",    "VLLM-NVFP4-FA2",
+    "VLLM-SPARSE-E4M3",     "VLLM-SPARSE-CAPABILITY"};
+
+bool is_selector_reason(std::string_view id) {
+  const bool named =
+      std::find(kSelectorReasons.begin(), kSelectorReasons.end(), id) != kSelectorReasons.end();
+  return named || (id.starts_with("VLLM-BACKEND-") && id != "VLLM-BACKEND-TWICE");
+}
 
 std::string_view without_prefix(std::string_view id) {
   const std::size_t dash = id.find('-');
@@ -86,6 +155,12 @@ const engines::RuleInfo* find_info(const engines::Engine& engine, std::string_vi
   return nullptr;
 }
 
+// The refusal that lists every reason of the selector.
+bool is_selector_refusal(const engines::Engine& engine, std::string_view code) {
+  const engines::RuleInfo* const info = find_info(engine, code);
+  return code.starts_with("SEL-") || (info != nullptr && info->id == "VLLM-BACKEND-INVALID");
+}
+
 report::ReportedFinding resolution_finding(const engines::Engine& engine, std::string_view code,
                                            Level level, std::string message) {
   report::ReportedFinding out;
@@ -113,7 +188,7 @@ struct CommandRuleText {
   std::string_view why;
   std::string_view fix;
 };
-constexpr std::array<CommandRuleText, 5> kCommandRules = {{
+constexpr std::array<CommandRuleText, 6> kCommandRules = {{
     {CommandNote::Kind::kUnknown, Level::kError, "COMMAND-UNKNOWN",
      "the program's command-line reader refuses options that it does not declare",
      "correct the name, or leave it out"},
@@ -122,6 +197,10 @@ constexpr std::array<CommandRuleText, 5> kCommandRules = {{
      "give a value that the option takes"},
     {CommandNote::Kind::kDeprecated, Level::kWarn, "COMMAND-DEPRECATED",
      "a deprecated option goes away in a later version", "leave it out, or use its replacement"},
+    {CommandNote::Kind::kDropped, Level::kWarn, "COMMAND-DROPPED",
+     "the program's reader drops it without a word: a later word states the same argument, or the "
+     "form is one that it does not look at",
+     "state each argument once, in the form that is read"},
     {CommandNote::Kind::kUnused, Level::kNote, "COMMAND-UNUSED",
      "options of the server itself do not reach the engine's arguments", ""},
     {CommandNote::Kind::kNotRead, Level::kNote, "COMMAND-NOT-READ",
@@ -149,6 +228,11 @@ const std::array<Rule, kCommandRules.size()>& command_rule_table() {
 void add_resolution_findings(const engines::Engine& engine, const engines::Resolution& resolution,
                              const report::EngineFindings& shared,
                              report::EngineFindings& findings) {
+  if (resolution.error && is_selector_refusal(engine, resolution.error->code)) {
+    std::erase_if(findings.findings, [](const report::ReportedFinding& reported) {
+      return is_selector_reason(reported.finding.id);
+    });
+  }
   const auto said = [&](std::string_view name) {
     return is_said(findings, name) || is_said(shared, name);
   };
@@ -160,7 +244,10 @@ void add_resolution_findings(const engines::Engine& engine, const engines::Resol
     findings.findings.push_back(
         resolution_finding(engine, step.rule, step_level(step), step.reason));
   }
-  if (!resolution.error || said(resolution.error->code)) return;
+  if (!resolution.error) return;
+  // "FMHA-ENV-UNKNOWN:name": what it is about stands behind the rule.
+  const std::string_view code = resolution.error->code;
+  if (said(code) || said(code.substr(0, code.find(':')))) return;
   std::string message = resolution.error->message;
   const std::vector<std::string>& near = resolution.error->near_matches;
   if (!near.empty()) message += "; near: " + join(near, ", ");

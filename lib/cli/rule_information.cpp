@@ -34,19 +34,46 @@ std::string message_of(const Listed& listed) {
 }
 
 std::string version_of(const RuleTable* table) {
-  return table == nullptr || table->versions.empty() ? std::string() : table->versions.back();
+  return table == nullptr ? std::string() : table->version;
 }
 
-std::vector<Listed> rules_of(std::string_view engine) {
+std::vector<Listed> rules_of(const RuleTable& table) {
   std::vector<Listed> out;
-  const RuleTable* const table = features::find_rule_table(engine);
-  if (table == nullptr) return out;
-  for (const Rule& rule : table->rules) {
-    if (rule.level != features::Level::kDerive) out.push_back({&rule, table});
+  for (const Rule& rule : table.rules) {
+    if (rule.level != features::Level::kDerive) out.push_back({&rule, &table});
   }
-  if (engine != "all") return out;
+  if (table.engine != "all") return out;
   for (const Rule* rule : command_rules()) out.push_back({rule, nullptr});
   return out;
+}
+
+// The rules of all versions of an engine, the newest version first.
+std::vector<Listed> rules_of_engine(std::string_view engine) {
+  std::vector<Listed> out;
+  const auto tables = features::rule_tables(engine);
+  for (auto table = tables.rbegin(); table != tables.rend(); ++table) {
+    const std::vector<Listed> rules = rules_of(**table);
+    out.insert(out.end(), rules.begin(), rules.end());
+  }
+  return out;
+}
+
+// What is said of a rule does not change between versions that have it alike.
+bool says_the_same(const Listed& a, const Listed& b) {
+  return a.rule->id == b.rule->id && a.rule->level == b.rule->level &&
+         condition_of(a) == condition_of(b) && message_of(a) == message_of(b);
+}
+
+// The versions that an explanation speaks of: "0.25.1, 0.33.0".
+std::string versions_of(std::string_view engine, const Listed& listed) {
+  std::vector<std::string> out;
+  if (listed.table == nullptr) return {};
+  for (const RuleTable* table : features::rule_tables(engine)) {
+    const Rule* const rule = table->find(listed.rule->id);
+    const bool same = rule != nullptr && says_the_same(listed, {rule, table});
+    if (same && !table->version.empty()) out.push_back(table->version);
+  }
+  return join(out, ", ");
 }
 
 engines::TableRow row_of(const Listed& listed) {
@@ -60,7 +87,7 @@ engines::TableRow row_of(const Listed& listed) {
 
 std::string explain_text(std::string_view engine, const Listed& listed) {
   const Rule& rule = *listed.rule;
-  const std::string version = version_of(listed.table);
+  const std::string version = versions_of(engine, listed);
   std::string out = fmt::format(
       "{}  (rule of {}{}: {}, {})\n  {}\n", rule.id, engine, version.empty() ? "" : " " + version,
       features::level_name(rule.level), features::stage_name(rule.stage), message_of(listed));
@@ -83,7 +110,7 @@ void explain_json(json::Writer& w, std::string_view engine, const Listed& listed
   };
   w.begin_object();
   w.member("id", rule.id).member("kind", "rule").member("engine", engine);
-  member_if("version", version_of(listed.table));
+  member_if("version", versions_of(engine, listed));
   w.member("level", features::level_name(rule.level));
   w.member("stage", features::stage_name(rule.stage));
   w.member("summary", message_of(listed)).member("when", condition_of(listed));
@@ -105,11 +132,11 @@ std::vector<RuleTableRows> feature_rule_rows(const std::vector<std::string_view>
     const bool asked =
         engine == "all" || std::find(engines.begin(), engines.end(), engine) != engines.end();
     if (!asked) continue;
-    RuleTableRows table{.engine = std::string(engine),
-                        .version = version_of(features::find_rule_table(engine)),
-                        .rows = {}};
-    for (const Listed& listed : rules_of(engine)) table.rows.push_back(row_of(listed));
-    out.push_back(std::move(table));
+    for (const RuleTable* rules : features::rule_tables(engine)) {
+      RuleTableRows table{.engine = std::string(engine), .version = version_of(rules), .rows = {}};
+      for (const Listed& listed : rules_of(*rules)) table.rows.push_back(row_of(listed));
+      out.push_back(std::move(table));
+    }
   }
   return out;
 }
@@ -117,7 +144,7 @@ std::vector<RuleTableRows> feature_rule_rows(const std::vector<std::string_view>
 std::vector<std::string> feature_rule_ids() {
   std::vector<std::string> out;
   for (const std::string_view engine : features::engines_with_rules()) {
-    for (const Listed& listed : rules_of(engine)) {
+    for (const Listed& listed : rules_of_engine(engine)) {
       if (std::find(out.begin(), out.end(), listed.rule->id) == out.end()) {
         out.push_back(listed.rule->id);
       }
@@ -129,8 +156,14 @@ std::vector<std::string> feature_rule_ids() {
 bool explain_feature_rule(std::string_view id, std::string& text, json::Writer& writer) {
   bool found = false;
   for (const std::string_view engine : features::engines_with_rules()) {
-    for (const Listed& listed : rules_of(engine)) {
+    std::vector<Listed> said;
+    for (const Listed& listed : rules_of_engine(engine)) {
       if (!equal_ignoring_case(listed.rule->id, id)) continue;
+      if (std::any_of(said.begin(), said.end(),
+                      [&](const Listed& other) { return says_the_same(other, listed); })) {
+        continue;
+      }
+      said.push_back(listed);
       text += explain_text(engine, listed);
       explain_json(writer, engine, listed);
       found = true;

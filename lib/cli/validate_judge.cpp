@@ -1,40 +1,20 @@
 #include "cli/validate_judge.h"
 
-#include "base/text.h"
-
 #include <algorithm>
 #include <utility>
 
 namespace kernelpath::cli {
 namespace {
 
-using features::CombinationQuestion;
 using features::Facts;
 
-engines::Resolution resolve(const EngineQuestion& engine, const EngineArguments& arguments,
-                            const hardware::Device& device, const config::ModelConfig& model) {
-  return engine.engine->resolve({.model = model,
-                                 .device = device,
-                                 .deployment = arguments.deployment,
-                                 .environment = arguments.environment});
-}
-
-// A draft that is no folder of this machine (a repository's name) stays unknown.
-void resolve_draft(const ValidateQuestion& question, const EngineQuestion& engine,
-                   const EngineArguments& arguments, Resolved& out) {
-  if (!arguments.deployment.draft_model) return;
-  const Result<config::ModelConfig> draft =
-      config::load_model(*arguments.deployment.draft_model, question.base.load);
-  if (!draft) return;
-  if (!draft->architectures.empty()) out.draft_architecture = draft->architectures.front();
-  EngineArguments alone = arguments;
-  alone.deployment.speculative.reset();
-  alone.deployment.draft_model.reset();
-  alone.deployment.draft_tokens.reset();
-  std::erase_if(alone.deployment.settings, [](const auto& setting) {
-    return setting.first.starts_with("speculative_config.");
-  });
-  out.draft = resolve(engine, alone, question.base.device, *draft);
+engines::Resolution resolve(const EngineCombination& combination,
+                            const engines::Deployment& deployment,
+                            const config::ModelConfig& model) {
+  return combination.engine->resolve({.model = model,
+                                      .device = combination.device,
+                                      .deployment = deployment,
+                                      .environment = combination.arguments.environment});
 }
 
 bool has_step(const engines::Resolution& resolution, std::string_view rule) {
@@ -50,66 +30,79 @@ std::optional<bool> honours_chunk(const engines::Resolution& resolution) {
   return resolution.error ? std::nullopt : std::optional(true);
 }
 
-Facts make_facts(const ValidateQuestion& question, const EngineArguments& arguments,
-                 const LoadedModel* model, const Resolved& resolved) {
+Facts make_facts(const EngineCombination& combination, const LoadedModel* model,
+                 const Resolved& resolved) {
+  const engines::Deployment& deployment = combination.arguments.deployment;
   Facts out;
-  out.device = features::facts_of(question.base.device);
-  out.lacks = question.base.lacks;
+  out.device = features::facts_of(combination.device);
+  out.lacks = combination.arguments.environment.lacks;
+  out.variables = combination.arguments.environment.variables;
+  const auto& judged = combination.arguments.judged_variables;
+  out.variables.insert(out.variables.end(), judged.begin(), judged.end());
   if (model == nullptr || !resolved.target) return out;
   const engines::Resolution& target = *resolved.target;
   out.model = features::facts_of(model->config);
   const bool no_class = target.error && target.error->code == "UNKNOWN-ARCH";
   if (no_class || !target.model_class.empty()) out.model.model_class = target.model_class;
   out.resolved = features::facts_of(target);
+  // Only states of layers raise a block; a backend's own block is no surprise.
+  if (out.model.has_state_layers != true) out.resolved.raised_page_size.reset();
   out.resolved.context_length = target.memory.sequence_tokens;
-  if (!out.resolved.context_length) {
-    out.resolved.context_length = arguments.deployment.max_model_len;
-  }
+  if (!out.resolved.context_length) out.resolved.context_length = deployment.max_model_len;
   out.resolved.honours_chunk = honours_chunk(target);
-  out.resolved.sequences = arguments.deployment.batch_size;
-  out.draft_architecture = resolved.draft_architecture;
+  out.resolved.sequences = deployment.batch_size;
+  out.draft = resolved.draft_facts;
   if (resolved.draft && !resolved.draft->error && !resolved.draft->selected_backend.empty()) {
     out.resolved.draft_backend = resolved.draft->selected_backend;
   }
   return out;
 }
 
-std::vector<features::DeviceChoice> device_choices() {
-  std::vector<features::DeviceChoice> out;
-  for (const hardware::Device& device : hardware::known_devices()) {
-    if (!device.capability) continue;
-    out.push_back(
-        {.id = device.id, .sm = device.capability->sm(), .memory_bytes = device.usable_bytes()});
-  }
-  return out;
-}
-
-CombinationQuestion make_combination(const ValidateQuestion& question, const EngineQuestion& engine,
-                                     const EngineArguments& arguments, const Facts& facts) {
-  CombinationQuestion out{.table = features::find_rule_table(engine.engine->name()),
-                          .arguments = arguments.stated,
-                          .facts = facts,
-                          .scope = question.scope,
-                          .suggest = question.suggest};
-  if (question.suggest) out.search.devices = device_choices();
-  return out;
-}
-
 }  // namespace
 
-Result<JudgedEngine> judge_engine(const ValidateQuestion& question, const EngineQuestion& engine,
-                                  const LoadedModel* model) {
+Result<EngineCombination> engine_combination(const ValidateQuestion& question,
+                                             const EngineQuestion& engine) {
   KERNELPATH_TRY(arguments, engine_arguments(question, engine));
-  Resolved resolved;
-  if (model != nullptr) {
-    resolved.target = resolve(engine, arguments, question.base.device, model->config);
-    resolve_draft(question, engine, arguments, resolved);
+  return EngineCombination{
+      .engine = engine.engine, .arguments = std::move(arguments), .device = question.base.device};
+}
+
+// A draft that is no folder of this machine (a repository's name) stays unknown.
+void Judge::resolve_draft(const EngineCombination& combination, Resolved& out) const {
+  const engines::Deployment& deployment = combination.arguments.deployment;
+  if (!deployment.draft_model) return;
+  auto known = drafts_.find(*deployment.draft_model);
+  if (known == drafts_.end()) {
+    Result<config::ModelConfig> read =
+        config::load_model(*deployment.draft_model, question_.base.load);
+    std::optional<config::ModelConfig> draft;
+    if (read) draft = std::move(*read);
+    known = drafts_.emplace(*deployment.draft_model, std::move(draft)).first;
   }
-  const Facts facts = make_facts(question, arguments, model, resolved);
-  JudgedEngine out{.resolved = std::move(resolved),
-                   .combination = make_combination(question, engine, arguments, facts)};
-  out.own = features::judge_combination(out.combination);
-  out.shared = features::judge_shared(out.combination);
+  const std::optional<config::ModelConfig>& draft = known->second;
+  if (!draft) return;
+  out.draft_facts = features::draft_facts_of(*draft);
+  engines::Deployment alone = deployment;
+  alone.speculative.reset();
+  alone.draft_model.reset();
+  alone.draft_tokens.reset();
+  std::erase_if(alone.settings, [](const auto& setting) {
+    return setting.first.starts_with("speculative_config.");
+  });
+  out.draft = resolve(combination, alone, *draft);
+}
+
+JudgedEngine Judge::operator()(const EngineCombination& combination) const {
+  JudgedEngine out;
+  if (model_ != nullptr) {
+    out.resolved.target = resolve(combination, combination.arguments.deployment, model_->config);
+    resolve_draft(combination, out.resolved);
+  }
+  out.combination = {
+      .table = features::find_rule_table(combination.engine->name(), combination.engine->version()),
+      .arguments = combination.arguments.stated,
+      .facts = make_facts(combination, model_, out.resolved),
+      .scope = question_.scope};
   return out;
 }
 

@@ -4,28 +4,51 @@
 #include "cli/validate_question.h"
 #include "features/question.h"
 
+#include <map>
 #include <optional>
 #include <string>
 
 namespace kernelpath::cli {
 
+// Everything that is decided for one engine: what is resolved and judged.
+struct EngineCombination {
+  const engines::Engine* engine = nullptr;
+  EngineArguments arguments = {};
+  hardware::Device device = {};
+};
+// Errors: those of engine_arguments().
+Result<EngineCombination> engine_combination(const ValidateQuestion& question,
+                                             const EngineQuestion& engine);
+
 // What an engine makes of one model; nothing of it without a model.
 struct Resolved {
   std::optional<engines::Resolution> target = {};
   std::optional<engines::Resolution> draft = {};
-  std::optional<std::string> draft_architecture = {};
+  features::DraftFacts draft_facts = {};
 };
 
 // One engine's answer to a question.
 struct JudgedEngine {
   Resolved resolved = {};
-  features::CombinationQuestion combination = {};  // what the rules were asked
-  features::CombinationAnswer own = {};            // by the engine's rules
-  features::CombinationAnswer shared = {};         // by those of all engines
+  features::CombinationQuestion combination = {};  // what the rules are asked
 };
 
-// Resolves the model, where there is one, and asks the rules. Errors: those of engine_arguments().
-Result<JudgedEngine> judge_engine(const ValidateQuestion& question, const EngineQuestion& engine,
-                                  const LoadedModel* model);
+// Resolves combinations for one model, or for none. Draft models are read once.
+class Judge {
+ public:
+  // Both must outlive the judge; `model` may be a null pointer.
+  Judge(const ValidateQuestion& question, const LoadedModel* model)
+      : question_(question), model_(model) {}
+
+  [[nodiscard]] JudgedEngine operator()(const EngineCombination& combination) const;
+  [[nodiscard]] const LoadedModel* model() const { return model_; }
+
+ private:
+  void resolve_draft(const EngineCombination& combination, Resolved& out) const;
+
+  const ValidateQuestion& question_;
+  const LoadedModel* model_;
+  mutable std::map<std::string, std::optional<config::ModelConfig>> drafts_;
+};
 
 }  // namespace kernelpath::cli

@@ -2,8 +2,10 @@
 
 #include "base/build_info.h"
 #include "base/text.h"
+#include "cli/matrix_facts.h"
 #include "cli/model_input.h"
 #include "cli/report_files.h"
+#include "cli/validate_answer.h"
 #include "cli/validate_judge.h"
 #include "features/feature_matrix.h"
 #include "features/matrix.h"
@@ -92,6 +94,59 @@ Result<features::MatrixAxis> read_axis(features::Context& context, const std::st
   return features::make_axis(context, text.substr(0, end), split(values, '|'));
 }
 
+using Axes = std::vector<features::MatrixAxis>;
+
+Result<Axes> read_axes(features::Context& context, const std::string& text) {
+  Axes out;
+  for (const std::string& part : split(text, ',')) {
+    KERNELPATH_TRY(axis, read_axis(context, std::string(trim(part))));
+    out.push_back(std::move(axis));
+  }
+  return out;
+}
+
+// The verdicts by the engine's own rules and by those of all engines. Nothing of the matrix but its
+// error: the engine has no such axis.
+Result<report::EngineMatrix> engine_matrix(const Invocation& invocation,
+                                           const ValidateQuestion& question,
+                                           const EngineQuestion& engine, const Judge& judge) {
+  KERNELPATH_TRY(base, engine_combination(question, engine));
+  const JudgedEngine judged = judge(base);
+  features::Context own = features::context_of(judged.combination);
+  features::Context shared = features::shared_context_of(judged.combination);
+  KERNELPATH_TRY(axes, read_axes(own, invocation.settings.text(Option::kMatrix)));
+  MatrixFacts facts = matrix_facts(judge, base, axes, own, shared);
+  KERNELPATH_TRY(matrix,
+                 features::judge_matrix(own, std::move(axes),
+                                        {.facts = std::move(facts.own), .scope = question.scope}));
+  features::add_rules(matrix, shared, facts.shared, question.scope);
+  return report::EngineMatrix{.engine = std::string(engine.engine->name()),
+                              .version = std::string(engine.engine->version()),
+                              .matrix = std::move(matrix)};
+}
+
+// Engines without one of the axes are left out, and that is said; an error if none is left.
+Result<report::ValueMatrices> judge_values(const Invocation& invocation,
+                                           const ValidateQuestion& question,
+                                           const LoadedModel* model) {
+  report::ValueMatrices out{.model = model != nullptr ? model->config.name : std::string(),
+                            .device = device_text(question.base.device)};
+  const Judge judge(question, model);
+  std::optional<Error> refused;
+  for (const EngineQuestion& engine : question.base.engines) {
+    Result<report::EngineMatrix> matrix = engine_matrix(invocation, question, engine, judge);
+    if (matrix) {
+      out.engines.push_back(std::move(*matrix));
+      continue;
+    }
+    if (matrix.error().code != ErrorCode::kUsageUnknown) return fail(std::move(matrix).error());
+    invocation.log.info(fmt::format("{}: {}", engine.engine->name(), matrix.error().message));
+    if (!refused) refused = std::move(matrix).error();
+  }
+  if (out.engines.empty() && refused) return fail(std::move(*refused));
+  return out;
+}
+
 Result<int> run_values(const Invocation& invocation, const ValidateQuestion& question) {
   if (invocation.models.size() > 1) {
     return fail({.code = ErrorCode::kUsage,
@@ -104,20 +159,13 @@ Result<int> run_values(const Invocation& invocation, const ValidateQuestion& que
     if (!loaded) return fail(std::move(loaded).error());
     model = std::move(*loaded);
   }
-  KERNELPATH_TRY(engine, one_engine(question, [](std::string_view) { return true; }));
-  KERNELPATH_TRY(asked, judge_engine(question, *engine, model ? &*model : nullptr));
-  features::Context context = features::context_of(asked.combination);
-  std::vector<features::MatrixAxis> axes;
-  for (const std::string& text : split(invocation.settings.text(Option::kMatrix), ',')) {
-    KERNELPATH_TRY(axis, read_axis(context, std::string(trim(text))));
-    axes.push_back(std::move(axis));
-  }
-  KERNELPATH_TRY(matrix, features::judge_matrix(context, std::move(axes), question.scope));
+  KERNELPATH_TRY(matrices, judge_values(invocation, question, model ? &*model : nullptr));
   KERNELPATH_CHECK_OK(write_reports(invocation, [&](std::string_view format) -> std::string {
-    if (format == "text") return report::value_matrix_text(matrix);
-    if (format == "md") return report::value_matrix_markdown(matrix);
-    if (format != "json") return {};
-    return report::value_matrix_json(tool_of(invocation), matrix, engine->engine->name(), 2);
+    if (format == "text") return report::value_matrix_text(matrices);
+    if (format == "md") return report::value_matrix_markdown(matrices);
+    if (format == "html") return report::value_matrix_html(matrices);
+    if (format == "json") return report::value_matrix_json(tool_of(invocation), matrices, 2);
+    return {};
   }));
   return kExitOk;
 }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace kernelpath::cli {
 namespace {
@@ -56,7 +57,7 @@ Result<void> keep_engine(std::string_view name, std::string_view because, Questi
 // Engines without a table cannot be judged: an error where the user named them.
 Result<void> keep_engines_with_rules(Question& question) {
   const auto has_rules = [](const EngineQuestion& asked) {
-    return features::find_rule_table(asked.engine->name()) != nullptr;
+    return features::find_rule_table(asked.engine->name(), asked.engine->version()) != nullptr;
   };
   if (std::none_of(question.engines.begin(), question.engines.end(), has_rules)) {
     return fail({.code = ErrorCode::kUnavailable,
@@ -150,8 +151,38 @@ void add_over(StatedArguments& base, const StatedArguments& over) {
   for (const std::string& text : over.unread()) base.add_unread(text);
 }
 
+// "/compilation-config/mode" of the file, where `option` is "/compilation-config" and sets
+// "compilation_config": "compilation_config.mode".
+std::string argument_at(std::string_view pointer, std::string_view option, std::string_view sets) {
+  std::string out(sets);
+  for (const std::string& part : split(pointer.substr(option.size()), '/')) {
+    if (!part.empty()) out += "." + part;
+  }
+  return out;
+}
+
+// A command line whose options files hold options: what they state points into the file.
+StatedArguments stated_by_options(const ValidateQuestion& question) {
+  StatedArguments out;
+  out.add_command(*question.command);
+  for (const features::CommandReading::InFile& stated : question.command->in_files) {
+    const features::YamlDocument& file = question.files[stated.file];
+    for (const auto& [pointer, position] : file.places) {
+      const bool inside = pointer == stated.pointer || pointer.starts_with(stated.pointer + "/");
+      if (!inside) continue;
+      const std::string path = argument_at(pointer, stated.pointer, stated.argument);
+      const json::Value* const value = features::find_argument_value(out.tree(), path);
+      if (value == nullptr) continue;
+      const json::Value kept = *value;
+      out.set(path, kept, {.shown = pointer.substr(1), .file = file.file, .position = position});
+    }
+  }
+  return out;
+}
+
 // Options files, the command line over them, and over that what the engine lets a file override.
 StatedArguments engine_inputs(const ValidateQuestion& question) {
+  if (!question.command_engine.empty()) return stated_by_options(question);
   StatedArguments files;
   for (const features::YamlDocument& file : question.files) files.add_file(file);
   if (!question.command) return files;
@@ -190,15 +221,52 @@ void fill_deployment(const EngineQuestion& engine, const StatedArguments& option
   }
 }
 
-void add_variables(const ValidateQuestion& question, const EngineQuestion& engine,
-                   EngineArguments& out) {
+// Whose options files these are: of the program in --command, of the engine that --engine names
+// alone, else extra LLM API options of TensorRT-LLM.
+std::string engine_of_files(const Settings& settings, const ValidateQuestion& question) {
+  if (question.command) return question.command->engine;
+  const std::vector<EngineQuestion>& asked = question.base.engines;
+  const bool alone = settings.is_set(Option::kEngine) && !asked.empty() &&
+                     std::all_of(asked.begin(), asked.end(), [&](const EngineQuestion& other) {
+                       return other.engine->name() == asked.front().engine->name();
+                     });
+  return alone ? std::string(asked.front().engine->name()) : "trtllm";
+}
+
+// A rule says what becomes of the variable, whether the engine reads it or not.
+bool has_rules(const features::RuleTable& table, std::string_view variable) {
+  const auto& fields = table.schema.fields();
+  return std::any_of(fields.begin(), fields.end(), [variable](const features::FieldInfo& field) {
+    return field.variable == variable;
+  });
+}
+
+// The variables of --env that only rules speak of, and warnings of those that nobody does.
+void add_unread_variables(const features::RuleTable& table, const EngineQuestion& engine,
+                          EngineArguments& out) {
+  for (const auto& variable : engine.variables) {
+    const bool read = engine.environment.variable(variable.first) != nullptr;
+    if (!read && has_rules(table, variable.first)) out.judged_variables.push_back(variable);
+  }
+  for (const std::string& warning : engine.warnings) {
+    const bool said = std::any_of(
+        out.judged_variables.begin(), out.judged_variables.end(),
+        [&](const auto& variable) { return warning.starts_with("--env " + variable.first + ":"); });
+    if (!said) out.stated.add_unread(warning);
+  }
+}
+
+void add_variables(const features::RuleTable& table, const ValidateQuestion& question,
+                   const EngineQuestion& engine, EngineArguments& out) {
   if (!question.command) return;
   const auto known = engine.engine->table("variables");
   for (const auto& variable : question.command->variables) {
     const bool read = std::any_of(known.begin(), known.end(), [&](const engines::TableRow& row) {
       return row.name == variable.first;
     });
-    if (!read) {
+    if (!read && has_rules(table, variable.first)) {
+      out.judged_variables.push_back(variable);
+    } else if (!read) {
       out.stated.add_unread(fmt::format("{}: {} {} does not read this variable", variable.first,
                                         engine.engine->name(), engine.engine->version()));
     } else if (out.environment.variable(variable.first) == nullptr) {
@@ -208,6 +276,29 @@ void add_variables(const ValidateQuestion& question, const EngineQuestion& engin
 }
 
 }  // namespace
+
+Result<void> read_command_into(ValidateQuestion& question) {
+  const bool options = !question.command_engine.empty();
+  const std::span<const features::YamlDocument> files(question.files.data(),
+                                                      options ? question.files.size() : 0);
+  Result<features::CommandReading> command =
+      question.command_text.empty()
+          ? features::read_options_files(files, question.command_engine, question.command_version)
+          : features::read_command(question.command_text, question.command_version, files);
+  if (!command) return fail(std::move(command).error());
+  question.command = std::move(*command);
+  return {};
+}
+
+Result<ValidateQuestion> question_of_version(const ValidateQuestion& question,
+                                             const EngineQuestion& engine) {
+  ValidateQuestion out = question;
+  if (!question.command || question.command->engine != engine.engine->name()) return out;
+  if (question.command->version == engine.engine->version()) return out;
+  out.command_version = engine.engine->version();
+  KERNELPATH_CHECK_OK(read_command_into(out));
+  return out;
+}
 
 bool states_a_combination(const Settings& settings) {
   constexpr std::array kInputs = {Option::kSet, Option::kYaml,  Option::kCommand,
@@ -231,20 +322,24 @@ Result<ValidateQuestion> make_validate_question(const Settings& settings,
   out.base = std::move(base);
   std::vector<std::string> paths;
   if (settings.is_set(Option::kCommand)) {
-    KERNELPATH_TRY(command, features::read_command(settings.text(Option::kCommand)));
-    KERNELPATH_CHECK_OK(keep_engine(command.engine, "--command", out.base));
-    paths = command.options_files;
-    out.command = std::move(command);
+    out.command_text = settings.text(Option::kCommand);
+    KERNELPATH_CHECK_OK(read_command_into(out));
+    KERNELPATH_CHECK_OK(keep_engine(out.command->engine, "--command", out.base));
+    paths = out.command->options_files;
   }
   const std::vector<std::string>& files = settings.list(Option::kYaml);
-  // Extra LLM API options are TensorRT-LLM's.
-  if (!files.empty()) KERNELPATH_CHECK_OK(keep_engine("trtllm", "--yaml", out.base));
+  const std::string owner = engine_of_files(settings, out);
+  if (!files.empty()) KERNELPATH_CHECK_OK(keep_engine(owner, "--yaml", out.base));
   paths.insert(paths.end(), files.begin(), files.end());
   for (const std::string& path : paths) {
     KERNELPATH_TRY(document, read_options_file(path));
     out.files.push_back(std::move(document));
   }
   KERNELPATH_CHECK_OK(keep_engines_with_rules(out.base));
+  if (!out.files.empty() && features::file_holds_options(owner)) {
+    out.command_engine = owner;
+    KERNELPATH_CHECK_OK(read_command_into(out));
+  }
   out.scope.all_arguments_known = out.command.has_value() || !out.files.empty();
   out.scope.only = settings.list(Option::kRule);
   out.scope.skip = settings.list(Option::kSkip);
@@ -254,8 +349,10 @@ Result<ValidateQuestion> make_validate_question(const Settings& settings,
 
 Result<EngineArguments> engine_arguments(const ValidateQuestion& question,
                                          const EngineQuestion& engine) {
-  const features::RuleTable& table = *features::find_rule_table(engine.engine->name());
-  if (const features::ArgumentTable* const known = features::find_argument_table(table.engine)) {
+  const features::RuleTable& table =
+      *features::find_rule_table(engine.engine->name(), engine.engine->version());
+  if (const features::ArgumentTable* const known =
+          features::find_argument_table(table.engine, table.version)) {
     for (const auto& setting : engine.deployment.settings) {
       KERNELPATH_CHECK_OK(check_setting(*known, setting.first));
     }
@@ -267,8 +364,8 @@ Result<EngineArguments> engine_arguments(const ValidateQuestion& question,
       .stated = inputs, .deployment = engine.deployment, .environment = engine.environment};
   add_over(out.stated, options);
   fill_deployment(engine, options, inputs, out.deployment);
-  add_variables(question, engine, out);
-  for (const std::string& warning : engine.warnings) out.stated.add_unread(warning);
+  add_unread_variables(table, engine, out);
+  add_variables(table, question, engine, out);
   return out;
 }
 

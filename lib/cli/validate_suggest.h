@@ -1,20 +1,13 @@
 #pragma once
 
-#include "cli/validate_judge.h"
-
-#include <string>
+#include "cli/validate_part.h"
 
 namespace kernelpath::cli {
 
-// Completes the suggestions of lib/features, which search over the values of options, with changes
-// that only a new resolution can judge (more ranks, shorter sequences) and with leaving out
-// arguments that the engine does not take. Each was validated again.
-void complete_suggestions(const ValidateQuestion& question, const EngineQuestion& engine,
-                          const LoadedModel* model, JudgedEngine& judged);
-
-// What to change for an error that no rule table holds, the engine's own refusal: the first device
-// on which it goes away, or that there is none.
-std::string suggestion_for_refusal(const ValidateQuestion& question, const EngineQuestion& engine,
-                                   const LoadedModel* model);
+// Gives every error of `part` the smallest change that removes it and brings no other, and several
+// errors one set of changes that removes all. Each was looked at as the report itself is made:
+// resolved anew, judged by every rule, its command line read again.
+void add_suggestions(const ValidateQuestion& question, const EngineQuestion& engine,
+                     const Judge& judge, EnginePart& part);
 
 }  // namespace kernelpath::cli

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace kernelpath::features {
 namespace {
@@ -162,6 +163,29 @@ class Checker {
   ArgumentFaults faults_;
 };
 
+// Each file is read when it is first asked for.
+template <int File>
+const ArgumentTable* load_file(std::string_view path) {
+  static const ArgumentTable table = [path] {
+    auto read = read_argument_table(embedded_rule_document(path));
+    KERNELPATH_ASSERT(read.has_value());
+    return std::move(*read);
+  }();
+  return &table;
+}
+
+struct ArgumentFile {
+  std::string_view engine;
+  std::string_view version;
+  std::string_view path;
+  const ArgumentTable* (*load)(std::string_view path);
+};
+// The newest version of an engine stands last.
+constexpr std::array<ArgumentFile, 3> kArgumentFiles = {
+    {{"trtllm", "2026-11", "trtllm-2026-11/arguments.json", load_file<0>},
+     {"vllm", "0.25.1", "vllm-0.25.1/arguments.json", load_file<1>},
+     {"vllm", "0.33.0", "vllm-0.33.0/arguments.json", load_file<2>}}};
+
 }  // namespace
 
 const ArgumentInfo* ArgumentTable::find(std::string_view name) const {
@@ -193,14 +217,12 @@ Result<ArgumentTable> read_argument_table(const json::Document& document) {
   return out;
 }
 
-const ArgumentTable* find_argument_table(std::string_view engine) {
-  if (engine != "trtllm") return nullptr;
-  static const ArgumentTable table = [] {
-    auto read = read_argument_table(embedded_rule_document("trtllm-arguments.json"));
-    KERNELPATH_ASSERT(read.has_value());
-    return std::move(*read);
-  }();
-  return &table;
+const ArgumentTable* find_argument_table(std::string_view engine, std::string_view version) {
+  const ArgumentFile* found = nullptr;
+  for (const ArgumentFile& file : kArgumentFiles) {
+    if (file.engine == engine && (version.empty() || file.version == version)) found = &file;
+  }
+  return found == nullptr ? nullptr : found->load(found->path);
 }
 
 ArgumentFaults check_arguments(const ArgumentTable& table, const json::Value& arguments) {

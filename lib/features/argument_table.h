@@ -44,8 +44,9 @@ struct ArgumentTable {
 // Reads a table (data/rules/<engine>-arguments.json). Error kInputSchema.
 Result<ArgumentTable> read_argument_table(const json::Document& document);
 
-// The embedded table of an engine; null pointer if it has none.
-const ArgumentTable* find_argument_table(std::string_view engine);
+// The embedded table of an engine's version, of its newest if `version` is empty; null pointer if
+// there is none.
+const ArgumentTable* find_argument_table(std::string_view engine, std::string_view version = {});
 
 // What is wrong with the arguments by themselves; each entry reads "NAME: what is wrong".
 struct ArgumentFaults {

@@ -34,6 +34,19 @@ json::Value with_argument(const json::Value& arguments, std::string_view path, j
   return json::Value::object(std::move(members));
 }
 
+json::Value without_argument(const json::Value& arguments, std::string_view path) {
+  const std::size_t dot = path.find('.');
+  std::vector<json::Member> members = members_of(arguments);
+  const auto found = find_member(members, path.substr(0, dot));
+  if (found == members.end()) return arguments;
+  if (dot == std::string_view::npos) {
+    members.erase(found);
+  } else {
+    found->value = without_argument(found->value, path.substr(dot + 1));
+  }
+  return json::Value::object(std::move(members));
+}
+
 json::Value merge_arguments(const json::Value& base, const json::Value& over) {
   if (!base.is_object() || !over.is_object()) return over;
   std::vector<json::Member> members = members_of(base);

@@ -21,7 +21,7 @@ void leave_out(std::uint32_t field, Context& context) {
   }
 }
 
-void set(std::uint32_t field, const Value& value, Context& context) {
+void set(std::uint32_t field, const json::Value& value, Context& context) {
   const Schema& schema = context.table().schema;
   const std::string& name = schema.field(field).name;
   for (std::uint32_t i = 0; i < schema.size(); ++i) {
@@ -30,7 +30,7 @@ void set(std::uint32_t field, const Value& value, Context& context) {
       context.state(i, Value::object(1));
     }
   }
-  context.state(field, value);
+  (void)context.state(field, value);
 }
 
 void set_device(const DeviceChoice& device, Context& context) {
@@ -126,15 +126,34 @@ bool fits(const Value& value, FieldType type) {
   return false;
 }
 
+// "leave out --env TLLM_FMHA_LIBS", "with flashinfer installed".
+std::string environment_text(const FieldInfo& field, const std::optional<Value>& value) {
+  constexpr std::string_view kAvailable = "available.";
+  if (!field.variable.empty() && !value) return "leave out --env " + field.variable;
+  if (field.name.starts_with(kAvailable)) {
+    const bool there = !value || value->is_true();
+    return fmt::format("{} {} installed", there ? "with" : "without",
+                       field.name.substr(kAvailable.size()));
+  }
+  return fmt::format("{} {}", field.name, value ? to_display(*value) : "as by default");
+}
+
 }  // namespace
 
+std::string Change::subject() const {
+  if (device) return "device";
+  if (word) return fmt::format("word {}", word->first);
+  return name;
+}
+
 void apply(const Change& change, Context& context) {
-  if (change.device) {
-    set_device(*change.device, context);
-  } else if (change.value) {
-    set(change.field, *change.value, context);
+  if (change.device) set_device(*change.device, context);
+  const auto field = context.table().schema.find(change.name);
+  if (!field) return;
+  if (change.value) {
+    set(*field, *change.value, context);
   } else {
-    leave_out(change.field, context);
+    leave_out(*field, context);
   }
 }
 
@@ -177,10 +196,11 @@ std::string CandidateFinder::name_of(const FieldInfo& field) const {
 
 Change CandidateFinder::change_of(std::uint32_t field, std::optional<Value> value) const {
   const FieldInfo& info = table_.schema.field(field);
-  Change out{.kind = info.kind, .field = field, .value = value};
+  Change out{.kind = info.kind, .name = info.name};
+  if (value) out.value = to_json(*value);
   const std::string name = name_of(info);
   if (info.kind == FieldKind::kEnvironment) {
-    out.text = fmt::format("{} {}", info.name, value ? to_display(*value) : "as by default");
+    out.text = environment_text(info, value);
   } else if (!value) {
     out.text = "leave out " + name;
   } else {
@@ -194,7 +214,10 @@ void CandidateFinder::add_field(std::vector<Change>& out, std::uint32_t field,
                                 const std::vector<Value>& candidates) const {
   const FieldInfo& info = table_.schema.field(field);
   const Value& now = context.value(field);
+  if (!info.only_batch.empty()) return;
   if (context.is_stated(field)) out.push_back(change_of(field, std::nullopt));
+  // What to set an environment variable to, no rule says.
+  if (!info.variable.empty()) return;
   std::vector<Value> values = candidates;
   if (info.type == FieldType::kBool) values.push_back(Value::boolean(!now.is_true()));
   if (!info.default_value.is_null()) values.push_back(info.default_value);
@@ -233,7 +256,23 @@ std::vector<Change> CandidateFinder::for_rule(const Rule& rule, const Context& c
     }
     add_field(out, field, context, compared);
   }
-  for (const DeviceChoice& choice : device ? devices_ : std::vector<DeviceChoice>()) {
+  if (device) {
+    std::vector<Change> devices = for_device();
+    out.insert(out.end(), devices.begin(), devices.end());
+  }
+  return out;
+}
+
+std::vector<Change> CandidateFinder::for_field(std::uint32_t field, const Context& context,
+                                               const std::vector<Value>& values) const {
+  std::vector<Change> out;
+  add_field(out, field, context, values);
+  return out;
+}
+
+std::vector<Change> CandidateFinder::for_device() const {
+  std::vector<Change> out;
+  for (const DeviceChoice& choice : devices_) {
     out.push_back({.kind = FieldKind::kDevice, .device = choice, .text = "--device " + choice.id});
   }
   return out;

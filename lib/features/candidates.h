@@ -2,7 +2,10 @@
 
 #include "features/context.h"
 #include "features/validate.h"
+#include "features/word_change.h"
+#include "json/value.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -18,17 +21,23 @@ struct DeviceChoice {
   std::optional<std::int64_t> memory_bytes = {};
 };
 
-// One step of a suggestion.
+// One step of a suggestion: a field, an argument that is no field, the device, or words of the
+// engine's command line.
 struct Change {
   FieldKind kind = FieldKind::kArgument;
-  std::uint32_t field = 0;          // of an argument or of the environment
-  std::optional<Value> value = {};  // nothing: leave the argument out
+  std::string name = {};                  // dotted, of the field or argument; empty for the others
+  std::optional<json::Value> value = {};  // nothing: leave it out
+  std::string renamed = {};               // what the argument that is left out is called instead
   std::optional<DeviceChoice> device = {};
+  std::optional<WordChange> word = {};
   std::string text = {};  // "--backend TRTLLM", "leave out lora_config", "--device b200"
+
+  // What it changes: no suggestion changes one thing twice.
+  [[nodiscard]] std::string subject() const;
 };
 
-// Makes the change; an object that is left out takes its members with it, a member that is set
-// brings its object.
+// Makes the change of a field or of the device; an object that is left out takes its members with
+// it, a member that is set brings its object.
 void apply(const Change& change, Context& context);
 
 // The changes that could make a rule stop holding, read off its condition: values compared with its
@@ -45,6 +54,10 @@ class CandidateFinder {
   // devices last. `values` are the fields' values where the rule held.
   [[nodiscard]] std::vector<Change> for_rule(const Rule& rule, const Context& context,
                                              const std::vector<Value>& values) const;
+  // Leaving the field out, and these values of it.
+  [[nodiscard]] std::vector<Change> for_field(std::uint32_t field, const Context& context,
+                                              const std::vector<Value>& values) const;
+  [[nodiscard]] std::vector<Change> for_device() const;
 
  private:
   [[nodiscard]] std::vector<const Expression*> expressions_behind(const Rule& rule) const;

@@ -338,7 +338,8 @@ void CommandReader::unknown(const std::string& name) {
     ++at_;
     out_.notes.push_back({.kind = CommandNote::Kind::kUnknown,
                           .word = words_[at_].text,
-                          .message = "taken as the value of " + name});
+                          .message = "taken as the value of " + name,
+                          .value_of = name});
   }
 }
 

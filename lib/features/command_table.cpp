@@ -104,7 +104,7 @@ std::vector<std::string> CommandTable::near(std::string_view flag) const {
 }
 
 const std::vector<CommandTable>& command_tables() {
-  static const std::vector<CommandTable> all = {read_table("trtllm-serve.json"),
+  static const std::vector<CommandTable> all = {read_table("trtllm-2026-11/command.json"),
                                                 read_table("vllm-0.25.1/command.json"),
                                                 read_table("vllm-0.33.0/command.json")};
   return all;

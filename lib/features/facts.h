@@ -3,12 +3,15 @@
 #include "config/model_config.h"
 #include "engines/request.h"
 #include "engines/resolution.h"
+#include "features/schema.h"
 #include "hardware/device.h"
 #include "json/value.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kernelpath::features {
@@ -17,6 +20,10 @@ namespace kernelpath::features {
 // condition on it does not hold.
 struct ModelFacts {
   std::optional<std::string> architecture = {};
+  std::optional<std::string> model_type = {};
+  std::optional<std::string> text_model_type = {};
+  std::optional<std::string> dtype = {};
+  std::optional<std::string> quant_method = {};
   std::optional<std::string> model_class = {};  // empty string: the engine finds none
   std::optional<bool> is_mla = {};
   std::optional<std::int64_t> q_lora_rank = {};
@@ -31,12 +38,19 @@ struct ModelFacts {
   std::optional<std::int64_t> num_experts = {};
   std::optional<std::int64_t> attention_chunk_size = {};
   std::optional<std::int64_t> sliding_window = {};
+  std::optional<std::int64_t> index_topk = {};
+  std::optional<bool> has_sliding_layers = {};
+  std::optional<bool> has_vision = {};
+  std::optional<bool> has_attention_sinks = {};
+  std::optional<double> attn_logit_softcapping = {};
   std::optional<bool> has_state_layers = {};
   std::optional<std::int64_t> max_position_embeddings = {};
   std::optional<bool> is_encoder_decoder = {};
   std::optional<std::string> kv_cache_quantization = {};
   std::optional<bool> has_kv_scales = {};
   std::optional<std::string> rope_type = {};
+  // The checkpoint brings its own draft layers in the names mtp.*.
+  std::optional<bool> has_mtp_weights = {};
 };
 
 struct DeviceFacts {
@@ -53,6 +67,7 @@ struct ResolvedFacts {
   std::optional<std::string> kv_dtype = {};
   std::optional<std::int64_t> page_size = {};
   std::optional<std::int64_t> raised_page_size = {};
+  std::optional<std::string> cuda_graphs = {};
   std::optional<bool> honours_chunk = {};
   std::optional<std::string> kernel_lse_base = {};
   std::optional<std::string> merge_lse_base = {};
@@ -63,20 +78,33 @@ struct ResolvedFacts {
   std::optional<std::int64_t> sequences = {};
 };
 
+// About the draft checkpoint.
+struct DraftFacts {
+  std::optional<std::string> architecture = {};
+  std::optional<std::int64_t> block_size = {};
+  std::vector<std::int64_t> target_layer_ids = {};  // empty: it names none
+};
+
 struct Facts {
   ModelFacts model = {};
-  std::optional<std::string> draft_architecture = {};
+  DraftFacts draft = {};
   DeviceFacts device = {};
   ResolvedFacts resolved = {};
   std::vector<std::string> lacks = {};  // packages that are not installed
+  // Environment variables of the engine's process; the table's fields say which it reads.
+  std::vector<std::pair<std::string, std::string>> variables = {};
 };
 
 ModelFacts facts_of(const config::ModelConfig& model);
+DraftFacts draft_facts_of(const config::ModelConfig& draft);
 DeviceFacts facts_of(const hardware::Device& device);
 // The facts that a resolution settles. What it does not say stays unknown.
 ResolvedFacts facts_of(const engines::Resolution& resolution);
 
-// The tree that Context::state() reads.
+// The tree that Context::state() reads; without the variables.
 json::Value to_tree(const Facts& facts);
+
+// What an environment variable states of the field that names it.
+json::Value variable_value(const FieldInfo& field, std::string_view text);
 
 }  // namespace kernelpath::features

@@ -21,23 +21,18 @@ std::vector<std::uint32_t> objects_of(const Schema& schema, std::uint32_t field)
   return out;
 }
 
-// The rules that can come out differently when the axes' fields change, and those that must be
-// walked with them: a rule varies if it reads a field that varies; a field varies if an axis sets
-// it or a varying rule assigns it; and a rule that assigns a field which a varying rule reads has
-// to do so at its place among them.
+// The rules that can come out differently when some fields change, and those that must be walked
+// with them: a rule varies if it reads a field that varies; a field varies if it is one of these or
+// a varying rule assigns it; and a rule that assigns a field which a varying rule reads has to do
+// so at its place among them.
 class VaryingRules {
  public:
-  VaryingRules(const RuleTable& table, const std::vector<MatrixAxis>& axes)
+  VaryingRules(const RuleTable& table, const std::vector<std::uint32_t>& fields)
       : table_(table),
         rules_(table.rules.size(), false),
         varying_(table.schema.size(), false),
         read_(table.schema.size(), false) {
-    for (const MatrixAxis& axis : axes) {
-      varying_[axis.field] = true;
-      for (const std::uint32_t object : objects_of(table.schema, axis.field)) {
-        varying_[object] = true;
-      }
-    }
+    for (const std::uint32_t field : fields) varying_[field] = true;
   }
 
   std::vector<bool> run() {
@@ -89,25 +84,47 @@ class VaryingRules {
   std::vector<bool> read_;
 };
 
+// What is judged: the axes that are fields of the table, and the facts that change with axes.
+struct Varying {
+  const std::vector<MatrixAxis>* axes = nullptr;  // null pointer: none is a field
+  const std::vector<MatrixFact>* facts = nullptr;
+  std::vector<std::size_t> sizes = {};  // of all axes
+};
+
+std::vector<std::uint32_t> varying_fields(const RuleTable& table, const Varying& varying) {
+  std::vector<std::uint32_t> out;
+  for (const MatrixAxis& axis :
+       varying.axes != nullptr ? *varying.axes : std::vector<MatrixAxis>()) {
+    out.push_back(axis.field);
+    const auto objects = objects_of(table.schema, axis.field);
+    out.insert(out.end(), objects.begin(), objects.end());
+  }
+  for (const MatrixFact& fact : *varying.facts) out.push_back(fact.field);
+  return out;
+}
+
 // Judges combination after combination over one working copy of the values.
 class MatrixJudge {
  public:
-  MatrixJudge(const Context& context, const std::vector<MatrixAxis>& axes, const Scope& scope)
+  MatrixJudge(const Context& context, Varying varying, const Scope& scope)
       : context_(context),
+        varying_(std::move(varying)),
         base_stated_(context.slots().stated, context.slots().stated + context.values().size()),
         stated_(base_stated_),
         values_(context.values()) {
-    const auto& rules = context.table().rules;
-    const std::vector<bool> varying = VaryingRules(context.table(), axes).run();
-    for (const MatrixAxis& axis : axes) {
-      objects_.push_back(objects_of(context.table().schema, axis.field));
+    const RuleTable& table = context.table();
+    const std::vector<bool> varies = VaryingRules(table, varying_fields(table, varying_)).run();
+    if (varying_.axes != nullptr) {
+      for (const MatrixAxis& axis : *varying_.axes) {
+        objects_.push_back(objects_of(table.schema, axis.field));
+      }
     }
     const Slots slots{.values = values_.data(), .stated = stated_.data()};
-    for (std::size_t i = 0; i < rules.size(); ++i) {
-      const Rule& rule = rules[i];
+    for (std::size_t i = 0; i < table.rules.size(); ++i) {
+      const Rule& rule = table.rules[i];
       if (!is_asked(rule, scope)) continue;
       // A rule that does not vary has one outcome for all combinations.
-      if (!varying[i]) {
+      if (!varies[i]) {
         if (evaluate(rule.when, slots).is_true()) settle(rule, scope, i);
         continue;
       }
@@ -115,11 +132,14 @@ class MatrixJudge {
     }
   }
 
-  Judgement judge(const std::vector<MatrixAxis>& axes, const std::vector<std::size_t>& choice) {
+  Judgement judge(const std::vector<std::size_t>& choice) {
     // What the last combination stated and assigned is undone by starting from the same values.
     values_ = context_.values();
     stated_ = base_stated_;
-    for (std::size_t a = 0; a < axes.size(); ++a) set(axes[a], objects_[a], choice[a]);
+    for (std::size_t a = 0; a < objects_.size(); ++a) {
+      set((*varying_.axes)[a], objects_[a], choice[a]);
+    }
+    for (const MatrixFact& fact : *varying_.facts) set(fact, choice);
     const Slots slots{.values = values_.data(), .stated = stated_.data()};
     Found found = fixed_;
     for (const Step& step : steps_) {
@@ -172,6 +192,16 @@ class MatrixJudge {
     }
   }
 
+  void set(const MatrixFact& fact, const std::vector<std::size_t>& choice) {
+    std::size_t index = 0;
+    for (const std::size_t axis : fact.axes) index = index * varying_.sizes[axis] + choice[axis];
+    const Value& value = fact.values[index];
+    // Unknown, as if nobody had stated it.
+    values_[fact.field] =
+        value.is_null() ? context_.table().schema.field(fact.field).default_value : value;
+    stated_[fact.field] = value.is_null() ? 0 : 1;
+  }
+
   void assign(const Rule& rule, const Slots& slots) {
     changes_.clear();
     for (const Effect& effect : rule.effects) {
@@ -182,6 +212,7 @@ class MatrixJudge {
   }
 
   const Context& context_;
+  Varying varying_;
   std::vector<std::uint8_t> base_stated_;
   std::vector<std::uint8_t> stated_;
   std::vector<Value> values_;
@@ -191,32 +222,88 @@ class MatrixJudge {
   Found fixed_;
 };
 
+std::vector<std::size_t> sizes_of(const std::vector<MatrixAxis>& axes) {
+  std::vector<std::size_t> out;
+  for (const MatrixAxis& axis : axes) out.push_back(axis.values.size());
+  return out;
+}
+
+// The next combination of the axes in `counted`, the last one fastest; the others stay.
+void advance(std::vector<std::size_t>& choice, const std::vector<std::size_t>& counted,
+             const std::vector<std::size_t>& sizes) {
+  for (std::size_t i = counted.size(); i-- > 0;) {
+    const std::size_t axis = counted[i];
+    if (++choice[axis] < sizes[axis]) return;
+    choice[axis] = 0;
+  }
+}
+
+std::vector<std::size_t> all_axes(std::size_t count) {
+  std::vector<std::size_t> out;
+  for (std::size_t a = 0; a < count; ++a) out.push_back(a);
+  return out;
+}
+
+// The axes that some fact depends on, ascending.
+std::vector<std::size_t> axes_of(const std::vector<MatrixFact>& facts) {
+  std::vector<std::size_t> out;
+  for (const MatrixFact& fact : facts) out.insert(out.end(), fact.axes.begin(), fact.axes.end());
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 }  // namespace
 
 Result<ValueMatrix> judge_matrix(const Context& context, std::vector<MatrixAxis> axes,
-                                 const Scope& scope, std::size_t limit) {
+                                 const MatrixOptions& options) {
   std::size_t total = 1;
   for (const MatrixAxis& axis : axes) {
-    if (axis.values.empty() || total > limit / axis.values.size()) {
-      return fail({.code = ErrorCode::kUsage,
-                   .message = fmt::format("the matrix has more than {} combinations", limit),
-                   .where = "--matrix",
-                   .hint = "fewer axes, or fewer values of them"});
+    if (axis.values.empty() || total > options.limit / axis.values.size()) {
+      return fail(
+          {.code = ErrorCode::kUsage,
+           .message = fmt::format("the matrix has more than {} combinations", options.limit),
+           .where = "--matrix",
+           .hint = "fewer axes, or fewer values of them"});
     }
     total *= axis.values.size();
   }
   ValueMatrix out{.axes = std::move(axes), .cells = {}};
   out.cells.reserve(total);
-  MatrixJudge judge(context, out.axes, scope);
-  std::vector<std::size_t> choice(out.axes.size(), 0);
+  const std::vector<std::size_t> sizes = sizes_of(out.axes);
+  MatrixJudge judge(context, {.axes = &out.axes, .facts = &options.facts, .sizes = sizes},
+                    options.scope);
+  const std::vector<std::size_t> counted = all_axes(sizes.size());
+  std::vector<std::size_t> choice(sizes.size(), 0);
   for (std::size_t i = 0; i < total; ++i) {
-    out.cells.push_back(judge.judge(out.axes, choice));
-    for (std::size_t a = choice.size(); a-- > 0;) {
-      if (++choice[a] < out.axes[a].values.size()) break;
-      choice[a] = 0;
-    }
+    out.cells.push_back(judge.judge(choice));
+    advance(choice, counted, sizes);
   }
   return out;
+}
+
+void add_rules(ValueMatrix& matrix, const Context& context, const std::vector<MatrixFact>& facts,
+               const Scope& scope) {
+  const std::vector<std::size_t> sizes = sizes_of(matrix.axes);
+  const std::vector<std::size_t> counted = axes_of(facts);
+  MatrixJudge judge(context, {.axes = nullptr, .facts = &facts, .sizes = sizes}, scope);
+  std::size_t total = 1;
+  for (const std::size_t axis : counted) total *= sizes[axis];
+  std::vector<std::size_t> choice(sizes.size(), 0);
+  std::vector<Judgement> judged;
+  judged.reserve(total);
+  for (std::size_t i = 0; i < total; ++i) {
+    judged.push_back(judge.judge(choice));
+    advance(choice, counted, sizes);
+  }
+  const std::vector<std::size_t> every = all_axes(sizes.size());
+  std::fill(choice.begin(), choice.end(), 0);
+  for (Judgement& cell : matrix.cells) {
+    std::size_t index = 0;
+    for (const std::size_t axis : counted) index = index * sizes[axis] + choice[axis];
+    if (judged[index].worst > cell.worst) cell = judged[index];
+    advance(choice, every, sizes);
+  }
 }
 
 namespace {

@@ -4,10 +4,20 @@
 #include "features/argument_table.h"
 #include "features/argument_tree.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace kernelpath::features {
 namespace {
+
+void state_variables(Context& context, const Facts& facts) {
+  const auto& fields = context.table().schema.fields();
+  for (const auto& [name, text] : facts.variables) {
+    for (std::uint32_t i = 0; i < fields.size(); ++i) {
+      const bool stated = fields[i].variable == name;
+      if (stated) (void)context.state(i, variable_value(fields[i], text));
+    }
+  }
+}
 
 Context stated(const RuleTable& table, const CombinationQuestion& question) {
   Context context(table);
@@ -16,6 +26,7 @@ Context stated(const RuleTable& table, const CombinationQuestion& question) {
   facts.resolved.unread_options.insert(facts.resolved.unread_options.end(), unread.begin(),
                                        unread.end());
   context.state(to_tree(facts));
+  state_variables(context, facts);
   return context;
 }
 
@@ -25,34 +36,9 @@ std::string shown_name(const FieldInfo& field, const ArgumentOrigin& origin) {
   return option ? origin.shown : field.name;
 }
 
-CombinationAnswer answer(const Context& context, const CombinationQuestion& question) {
-  CombinationAnswer out;
-  Outcome outcome = validate(context, question.scope);
-  out.worst = outcome.worst;
-  SuggestOptions search = question.search;
-  search.scope = question.scope;
-  for (const FieldInfo& field : context.table().schema.fields()) {
-    const ArgumentOrigin* const origin = question.arguments.origin(field.name);
-    const bool itself = find_argument_value(question.arguments.tree(), field.name) != nullptr;
-    if (origin != nullptr && itself) search.names[field.name] = shown_name(field, *origin);
-  }
-  std::size_t errors = 0;
-  for (Finding& finding : outcome.findings) {
-    JudgedFinding judged;
-    if (finding.level == Level::kError) {
-      ++errors;
-      if (question.suggest) {
-        judged.suggestion = suggestion_text(suggest_for(context, *finding.rule, search), search);
-      }
-    }
-    judged.finding = std::move(finding);
-    out.findings.push_back(std::move(judged));
-  }
-  if (question.suggest && errors > 1) {
-    search.max_changes = std::max(search.max_changes, errors);
-    out.suggestion = suggestion_text(suggest_all(context, search), search);
-  }
-  return out;
+CombinationAnswer answer(const Context& context, const Scope& scope) {
+  Outcome outcome = validate(context, scope);
+  return {.findings = std::move(outcome.findings), .worst = outcome.worst};
 }
 
 }  // namespace
@@ -62,7 +48,8 @@ Context context_of(const CombinationQuestion& question) {
   Context context = stated(*question.table, question);
   const json::Value& arguments = question.arguments.tree();
   ArgumentFaults faults;
-  if (const ArgumentTable* const known = find_argument_table(question.table->engine)) {
+  if (const ArgumentTable* const known =
+          find_argument_table(question.table->engine, question.table->version)) {
     faults = check_arguments(*known, arguments);
   }
   context.state(arguments);
@@ -71,12 +58,25 @@ Context context_of(const CombinationQuestion& question) {
 }
 
 CombinationAnswer judge_combination(const CombinationQuestion& question) {
-  return answer(context_of(question), question);
+  return answer(context_of(question), question.scope);
+}
+
+Context shared_context_of(const CombinationQuestion& question) {
+  return stated(*find_rule_table("all"), question);
 }
 
 CombinationAnswer judge_shared(const CombinationQuestion& question) {
-  const RuleTable* const shared = find_rule_table("all");
-  return answer(stated(*shared, question), question);
+  return answer(shared_context_of(question), question.scope);
+}
+
+std::map<std::string, std::string> names_of(const CombinationQuestion& question) {
+  std::map<std::string, std::string> out;
+  for (const FieldInfo& field : question.table->schema.fields()) {
+    const ArgumentOrigin* const origin = question.arguments.origin(field.name);
+    const bool itself = find_argument_value(question.arguments.tree(), field.name) != nullptr;
+    if (origin != nullptr && itself) out[field.name] = shown_name(field, *origin);
+  }
+  return out;
 }
 
 }  // namespace kernelpath::features

@@ -2,10 +2,9 @@
 
 #include "features/facts.h"
 #include "features/stated_arguments.h"
-#include "features/suggest.h"
 #include "features/validate.h"
 
-#include <optional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,18 +16,10 @@ struct CombinationQuestion {
   StatedArguments arguments = {};
   Facts facts = {};
   Scope scope = {};
-  bool suggest = false;
-  SuggestOptions search = {};  // of the suggestions; its scope is the question's
-};
-
-struct JudgedFinding {
-  Finding finding = {};
-  std::string suggestion = {};  // empty unless asked for, or where the finding is no error
 };
 
 struct CombinationAnswer {
-  std::vector<JudgedFinding> findings = {};
-  std::string suggestion = {};  // that mends all errors together; empty with fewer than two
+  std::vector<Finding> findings = {};
   Level worst = Level::kDerive;
 };
 
@@ -39,7 +30,11 @@ CombinationAnswer judge_combination(const CombinationQuestion& question);
 // that nothing reads. Asked once for each engine whose resolution gave the facts.
 CombinationAnswer judge_shared(const CombinationQuestion& question);
 
-// The values of the fields, as judge_combination() states them; for --matrix.
+// The values of the fields, as judge_combination() and judge_shared() state them.
 Context context_of(const CombinationQuestion& question);
+Context shared_context_of(const CombinationQuestion& question);
+
+// What the user calls the arguments that were stated, by field: "--kv_cache_dtype".
+std::map<std::string, std::string> names_of(const CombinationQuestion& question);
 
 }  // namespace kernelpath::features

@@ -46,6 +46,14 @@ struct Effect {
   std::optional<std::uint32_t> assigns = {};  // the field that later rules read changed
 };
 
+// An option that moves what the rule reads, where the resolution stands between the two: --suggest
+// tries it.
+struct Lever {
+  std::string option = {};               // "--tp"
+  std::optional<Expression> value = {};  // what it should become …
+  std::int64_t doubled_to = 0;           // … or: doubled, up to this; neither: any value it lists
+};
+
 // One rule: all of it data (data/rules/), nothing in code.
 struct Rule {
   std::string id;
@@ -62,9 +70,12 @@ struct Rule {
   TextTemplate fix;                   // what to do
   std::vector<std::string> allowed;
   std::vector<Effect> effects;
+  std::vector<Lever> levers;
   std::string error_type;  // of the engine's exception; empty if it raises none
   engines::Source source;
   std::string issue;  // public report of it; empty
+  // Engine versions that have the rule; empty: all of its table.
+  std::vector<std::string> versions;
   // Arguments (and facts) for which it holds, and some for which it just does not.
   std::vector<json::Value> hits;
   std::vector<json::Value> near_misses;

@@ -57,6 +57,10 @@ Result<void> only_keys(const json::Value& object, std::span<const std::string_vi
   return {};
 }
 
+bool contains(const std::vector<std::string>& list, std::string_view text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
 bool flag(const json::Value& object, std::string_view key) {
   const json::Value* const found = object.find(key);
   return found != nullptr && found->is_bool() && found->as_bool();
@@ -64,27 +68,62 @@ bool flag(const json::Value& object, std::string_view key) {
 
 class Reader {
  public:
-  explicit Reader(RuleTable& table) : table_(table) {}
+  Reader(RuleTable& table, std::string_view version) : table_(table), version_(version) {}
 
-  Result<void> fields(const json::Value& root) {
-    const json::Value* const list = root.find("fields");
-    if (list == nullptr || !list->is_array()) return schema_error("/fields", "must be a list");
-    for (const json::Value& item : list->items()) KERNELPATH_CHECK_OK(field(item));
-    return {};
-  }
-
-  Result<void> rules(const json::Value& root) {
+  // Whose rules they are.
+  Result<void> header(const json::Value& root) {
     KERNELPATH_TRY(engine, text_member(root, "engine", true, "/engine"));
     KERNELPATH_TRY(project, text_member(root, "project", true, "/project"));
     KERNELPATH_TRY(versions, text_list(root, "versions", "/versions"));
     table_.engine = engine;
     table_.project = project;
     table_.versions = versions;
+    const std::string newest = versions.empty() ? std::string() : versions.back();
+    table_.version = version_.empty() ? newest : version_;
+    if (!table_.version.empty() && !contains(versions, table_.version)) {
+      return schema_error("/versions", "does not name version " + table_.version);
+    }
+    return {};
+  }
+
+  Result<void> fields(const json::Value& root) {
+    const json::Value* const list = root.find("fields");
+    if (list == nullptr || !list->is_array()) return schema_error("/fields", "must be a list");
+    for (const json::Value& item : list->items()) {
+      KERNELPATH_TRY(asked, is_of_version(item, "/fields"));
+      if (asked) KERNELPATH_CHECK_OK(field(item));
+    }
+    return {};
+  }
+
+  Result<void> rules(const json::Value& root) {
     KERNELPATH_CHECK_OK(sources(root));
     const json::Value* const list = root.find("rules");
     if (list == nullptr || !list->is_array()) return schema_error("/rules", "must be a list");
     for (const json::Value& item : list->items()) {
+      KERNELPATH_TRY(asked, is_of_version(item, "/rules"));
+      if (!asked) continue;
       KERNELPATH_CHECK_OK(item.find("derive") != nullptr ? derivation(item) : rule(item));
+    }
+    return {};
+  }
+
+  // {"resolution": {fact: [argument, …]}}
+  Result<void> resolution(const json::Value& root) {
+    const json::Value* const facts = root.find("resolution");
+    if (facts == nullptr) return {};
+    if (!facts->is_object()) return schema_error("/resolution", "must be an object");
+    for (const json::Member& member : facts->members()) {
+      const std::string where = "/resolution/" + member.key;
+      KERNELPATH_TRY(arguments, text_list(*facts, member.key, where));
+      KERNELPATH_TRY(fact, field_named(member.key, where));
+      for (const std::string& argument : arguments) {
+        KERNELPATH_TRY(field, field_named(argument, where));
+        if (table_.schema.field(field).kind != FieldKind::kArgument) {
+          return schema_error(where, fmt::format("'{}' is no argument", argument));
+        }
+      }
+      table_.resolution.push_back({.name = table_.schema.field(fact).name, .arguments = arguments});
     }
     return {};
   }
@@ -116,9 +155,21 @@ class Reader {
   }
 
  private:
+  // What only other versions have is not read at all.
+  Result<bool> is_of_version(const json::Value& item, const std::string& where) const {
+    KERNELPATH_TRY(versions, text_list(item, "versions", where));
+    for (const std::string& version : versions) {
+      if (!contains(table_.versions, version)) {
+        return schema_error(where, fmt::format("the table does not speak of '{}'", version));
+      }
+    }
+    return versions.empty() || contains(versions, table_.version);
+  }
+
   Result<void> field(const json::Value& item) {
-    static constexpr std::string_view kKeys[] = {"name",    "type",   "kind",  "default",  "values",
-                                                 "aliases", "option", "about", "spellings"};
+    static constexpr std::string_view kKeys[] = {
+        "name",  "type",      "kind",     "default", "values",    "aliases",    "option",
+        "about", "spellings", "variable", "on",      "separator", "only_batch", "versions"};
     KERNELPATH_TRY(name, text_member(item, "name", true, "/fields"));
     const std::string where = "field " + name;
     KERNELPATH_CHECK_OK(only_keys(item, kKeys, where));
@@ -127,6 +178,10 @@ class Reader {
     KERNELPATH_TRY(aliases, text_list(item, "aliases", where));
     KERNELPATH_TRY(option, text_member(item, "option", false, where));
     KERNELPATH_TRY(about, text_member(item, "about", false, where));
+    KERNELPATH_TRY(variable, text_member(item, "variable", false, where));
+    KERNELPATH_TRY(on, text_member(item, "on", false, where));
+    KERNELPATH_TRY(separator, text_member(item, "separator", false, where));
+    KERNELPATH_TRY(only_batch, text_member(item, "only_batch", false, where));
     const auto type = find_field_type(type_text);
     const auto kind = kind_text.empty() ? FieldKind::kArgument : find_field_kind(kind_text);
     if (!type || !kind) return schema_error(where, "unknown type or kind");
@@ -135,7 +190,11 @@ class Reader {
                    .kind = *kind,
                    .aliases = aliases,
                    .option = option,
-                   .about = about};
+                   .about = about,
+                   .variable = variable,
+                   .on = on,
+                   .separator = separator,
+                   .only_batch = only_batch};
     if (const json::Value* value = item.find("default")) {
       info.default_value = table_.arena.from_json(*value);
     }
@@ -171,7 +230,7 @@ class Reader {
 
   // {"derive": field, "value": expression}
   Result<void> derivation(const json::Value& item) {
-    static constexpr std::string_view kKeys[] = {"derive", "value"};
+    static constexpr std::string_view kKeys[] = {"derive", "value", "versions"};
     KERNELPATH_TRY(name, text_member(item, "derive", true, "/rules"));
     const std::string where = "derived field " + name;
     KERNELPATH_CHECK_OK(only_keys(item, kKeys, where));
@@ -191,8 +250,9 @@ class Reader {
 
   Result<void> rule(const json::Value& item) {
     static constexpr std::string_view kKeys[] = {
-        "id",  "level", "stage",   "complete", "when",       "at",     "each",  "message",
-        "why", "fix",   "allowed", "effects",  "error_type", "source", "issue", "cases"};
+        "id",      "level",      "stage",    "complete", "when",  "at",
+        "each",    "message",    "versions", "why",      "fix",   "allowed",
+        "effects", "error_type", "source",   "issue",    "cases", "levers"};
     KERNELPATH_TRY(id, text_member(item, "id", true, "/rules"));
     const std::string where = "rule " + id;
     KERNELPATH_CHECK_OK(only_keys(item, kKeys, where));
@@ -200,9 +260,12 @@ class Reader {
     Rule rule;
     rule.id = id;
     rule.needs_all_arguments = flag(item, "complete");
+    KERNELPATH_TRY(versions, text_list(item, "versions", where));
+    rule.versions = versions;
     KERNELPATH_CHECK_OK(names(rule, item, where));
     KERNELPATH_CHECK_OK(texts(rule, item, where));
     KERNELPATH_CHECK_OK(effects(rule, item, where));
+    KERNELPATH_CHECK_OK(levers(rule, item, where));
     KERNELPATH_CHECK_OK(cases(rule, item, where));
     table_.rules.push_back(std::move(rule));
     return {};
@@ -289,6 +352,27 @@ class Reader {
     return {};
   }
 
+  Result<void> levers(Rule& rule, const json::Value& item, const std::string& where) {
+    static constexpr std::string_view kKeys[] = {"option", "value", "doubled_to"};
+    const json::Value* const list = item.find("levers");
+    if (list == nullptr) return {};
+    if (!list->is_array()) return schema_error(where, "'levers' must be a list");
+    for (const json::Value& entry : list->items()) {
+      KERNELPATH_CHECK_OK(only_keys(entry, kKeys, where));
+      KERNELPATH_TRY(option, text_member(entry, "option", true, where));
+      KERNELPATH_TRY(value_text, text_member(entry, "value", false, where));
+      Lever lever{.option = option};
+      if (!value_text.empty()) {
+        KERNELPATH_TRY(value, expression(value_text, where));
+        lever.value = value;
+      }
+      const json::Value* const doubled = entry.find("doubled_to");
+      if (doubled != nullptr && doubled->is_integer()) lever.doubled_to = doubled->as_integer();
+      rule.levers.push_back(std::move(lever));
+    }
+    return {};
+  }
+
   Result<void> cases(Rule& rule, const json::Value& item, const std::string& where) {
     const json::Value* const cases = item.find("cases");
     if (cases == nullptr || !cases->is_object()) return schema_error(where, "'cases' is missing");
@@ -328,6 +412,7 @@ class Reader {
   }
 
   RuleTable& table_;
+  std::string version_;
   std::unordered_map<std::string, engines::Source> sources_;
 };
 
@@ -339,12 +424,15 @@ Unexpected in_file(Error error, const json::Document& document) {
 }  // namespace
 
 Result<std::unique_ptr<const RuleTable>> read_rule_table(const json::Document& facts,
-                                                         const json::Document& rules) {
+                                                         const json::Document& rules,
+                                                         std::string_view version) {
   auto table = std::make_unique<RuleTable>();
-  Reader reader(*table);
+  Reader reader(*table, version);
   if (auto read = reader.fields(facts.root); !read) return in_file(read.error(), facts);
+  if (auto read = reader.header(rules.root); !read) return in_file(read.error(), rules);
   if (auto read = reader.fields(rules.root); !read) return in_file(read.error(), rules);
   if (auto read = reader.rules(rules.root); !read) return in_file(read.error(), rules);
+  if (auto read = reader.resolution(rules.root); !read) return in_file(read.error(), rules);
   if (auto read = reader.documented(rules.root); !read) return in_file(read.error(), rules);
   return std::unique_ptr<const RuleTable>(std::move(table));
 }

@@ -9,22 +9,54 @@
 namespace kernelpath::features {
 namespace {
 
-constexpr std::array<std::string_view, 2> kEngines = {"trtllm", "all"};
+constexpr std::array<std::string_view, 3> kEngines = {"trtllm", "vllm", "all"};
 
-std::unique_ptr<const RuleTable> load_embedded(std::string_view path) {
-  auto table = read_rule_table(embedded_rule_document("facts.json"), embedded_rule_document(path));
-  KERNELPATH_ASSERT(table.has_value());
-  return std::move(*table);
+using Tables = std::vector<std::unique_ptr<const RuleTable>>;
+
+// One table for each version that the file speaks of.
+Tables load_embedded(std::string_view engine) {
+  const json::Document facts = embedded_rule_document("facts.json");
+  const json::Document rules = embedded_rule_document(std::string(engine) + ".json");
+  Tables out;
+  const auto add = [&](std::string_view version) {
+    auto table = read_rule_table(facts, rules, version);
+    KERNELPATH_ASSERT(table.has_value());
+    out.push_back(std::move(*table));
+  };
+  const auto versions = rules.root.find("versions")->items();
+  if (versions.empty()) add({});
+  for (const json::Value& version : versions) add(version.as_string());
+  return out;
+}
+
+const Tables* embedded_tables(std::string_view engine) {
+  // Every engine's tables are read when they are first asked for.
+  if (engine == "trtllm") {
+    static const Tables tables = load_embedded("trtllm");
+    return &tables;
+  }
+  if (engine == "vllm") {
+    static const Tables tables = load_embedded("vllm");
+    return &tables;
+  }
+  if (engine == "all") {
+    static const Tables tables = load_embedded("all");
+    return &tables;
+  }
+  return nullptr;
 }
 
 }  // namespace
 
 json::Document embedded_rule_document(std::string_view path) {
-  const auto files = embedded_rules();
-  const auto found = std::find_if(files.begin(), files.end(),
-                                  [path](const EmbeddedFile& file) { return file.path == path; });
-  KERNELPATH_ASSERT(found != files.end());
-  auto document = json::parse_object(std::string(found->content), std::string(path));
+  std::string_view content;
+  for (const auto files : {embedded_rules(), embedded_argument_files()}) {
+    for (const EmbeddedFile& file : files) {
+      if (file.path == path) content = file.content;
+    }
+  }
+  KERNELPATH_ASSERT(!content.empty());
+  auto document = json::parse_object(std::string(content), std::string(path));
   KERNELPATH_ASSERT(document.has_value());
   return std::move(*document);
 }
@@ -38,16 +70,22 @@ const Rule* RuleTable::find(std::string_view id) const {
 
 std::span<const std::string_view> engines_with_rules() { return kEngines; }
 
-const RuleTable* find_rule_table(std::string_view engine) {
-  if (engine == "trtllm") {
-    static const std::unique_ptr<const RuleTable> table = load_embedded("trtllm.json");
-    return table.get();
-  }
-  if (engine == "all") {
-    static const std::unique_ptr<const RuleTable> table = load_embedded("all.json");
-    return table.get();
+const RuleTable* find_rule_table(std::string_view engine, std::string_view version) {
+  const Tables* const tables = embedded_tables(engine);
+  if (tables == nullptr) return nullptr;
+  if (version.empty()) return tables->back().get();
+  for (const auto& table : *tables) {
+    if (table->version == version) return table.get();
   }
   return nullptr;
+}
+
+std::vector<const RuleTable*> rule_tables(std::string_view engine) {
+  std::vector<const RuleTable*> out;
+  const Tables* const tables = embedded_tables(engine);
+  if (tables == nullptr) return out;
+  for (const auto& table : *tables) out.push_back(table.get());
+  return out;
 }
 
 }  // namespace kernelpath::features

@@ -41,6 +41,13 @@ struct FieldInfo {
   std::string about = {};
   // What the common option's names are called here: "eagle3" → "Eagle3".
   std::vector<std::pair<std::string, std::string>> spellings = {};
+  // The environment variable that states it, and how its text is read: a boolean is true where the
+  // text is `on`; a list holds what stands between `separator`s, without blanks and empty items.
+  std::string variable = {};
+  std::string on = {};
+  std::string separator = {};
+  // Why no option of the program states it, only a question of --batch; empty: some input does.
+  std::string only_batch = {};
 };
 
 // All fields of a rule table. A condition that names another field does not load.

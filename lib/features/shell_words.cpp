@@ -109,4 +109,16 @@ class Splitter {
 
 Result<std::vector<std::string>> split_words(std::string_view text) { return Splitter(text).run(); }
 
+std::string quote_words(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) {
+    if (!out.empty()) out += ' ';
+    out += '\'';
+    // A quote cannot stand inside quotes: it ends them, stands escaped, and they begin again.
+    for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+    out += '\'';
+  }
+  return out;
+}
+
 }  // namespace kernelpath::features

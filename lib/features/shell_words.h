@@ -14,4 +14,7 @@ namespace kernelpath::features {
 // "$(" ), for only a plain command can be read without running it.
 Result<std::vector<std::string>> split_words(std::string_view text);
 
+// A command line that splits into these words.
+std::string quote_words(const std::vector<std::string>& words);
+
 }  // namespace kernelpath::features

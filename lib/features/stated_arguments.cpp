@@ -87,15 +87,21 @@ class DeploymentReader {
     if (value) put(option, json::Value::integer(*value));
   }
 
-  // Parallel sizes are 1 unless stated.
+  // Parallel sizes are 1 unless stated. An engine that spreads over all ranks, or not, has a
+  // switch.
   void size(std::string_view option, std::int64_t value) {
-    if (value != 1) put(option, json::Value::integer(value));
+    if (value == 1) return;
+    const FieldInfo* const field = field_of(option);
+    const bool is_switch = field != nullptr && field->type == FieldType::kBool;
+    put(option, is_switch ? json::Value::boolean(true) : json::Value::integer(value));
   }
 
   void member(std::string_view path, std::string_view option,
               const std::optional<std::string>& value) {
-    if (!value || !table_.schema.find(path)) return;
-    out_.set(path, json::Value::string(*value), {.shown = std::string(option)});
+    const auto field = table_.schema.find(path);
+    if (!value || !field) return;
+    out_.set(table_.schema.field(*field).name, json::Value::string(*value),
+             {.shown = std::string(option)});
   }
 
   const RuleTable& table_;
@@ -107,6 +113,12 @@ class DeploymentReader {
 void StatedArguments::set(std::string_view path, json::Value value, ArgumentOrigin origin) {
   tree_ = with_argument(tree_, path, std::move(value));
   origins_[std::string(path)] = std::move(origin);
+}
+
+void StatedArguments::erase(std::string_view path) {
+  tree_ = without_argument(tree_, path);
+  const auto found = origins_.find(path);
+  if (found != origins_.end()) origins_.erase(found);
 }
 
 void StatedArguments::add_file(const YamlDocument& document) {

@@ -26,6 +26,8 @@ struct ArgumentOrigin {
 class StatedArguments {
  public:
   void set(std::string_view path, json::Value value, ArgumentOrigin origin);
+  // As if nobody had stated it.
+  void erase(std::string_view path);
   // All values of an options file.
   void add_file(const YamlDocument& document);
   // The options of a command line; those that its engine lets a file override must be added before

@@ -77,12 +77,9 @@ EngineFindings engine_findings(std::string_view engine, std::string_view version
                                const features::CombinationAnswer& answer,
                                const PlaceSources& sources) {
   EngineFindings out{.engine = std::string(engine), .version = std::string(version)};
-  for (const features::JudgedFinding& judged : answer.findings) {
-    out.findings.push_back({.finding = judged.finding,
-                            .place = place_of(judged.finding, sources),
-                            .suggestion = judged.suggestion});
+  for (const features::Finding& finding : answer.findings) {
+    out.findings.push_back({.finding = finding, .place = place_of(finding, sources)});
   }
-  out.suggestion = answer.suggestion;
   return out;
 }
 

@@ -27,6 +27,10 @@ void write_text(Writer& w, std::string_view key, std::string_view text) {
   w.key(key).begin_object().member("text", text).end_object();
 }
 
+void write_text_if(Writer& w, std::string_view key, std::string_view text) {
+  if (!text.empty()) write_text(w, key, text);
+}
+
 // A path as a URI reference: what is not allowed there, and what would end it, is escaped.
 std::string uri_of(const std::string& path) {
   static constexpr std::string_view kHex = "0123456789ABCDEF";
@@ -46,57 +50,83 @@ std::string uri_of(const std::string& path) {
   return out;
 }
 
-// The rules of every table used, each once, and their places in the list.
+// The rules of every table used, and those of findings that stand in none (what a resolution
+// refuses, what is wrong with a command line), each once, and their places in the list.
 class SarifRules {
  public:
   explicit SarifRules(const ValidateReport& report) {
     for (const ValidatedInput& input : report.inputs) {
       for (const EngineFindings& engine : input.engines) add_table(engine.engine);
     }
+    for (const ValidatedInput& input : report.inputs) {
+      for (const EngineFindings& engine : input.engines) add_findings(engine);
+    }
   }
 
   void write(Writer& w) const {
     w.key("rules").begin_array();
-    for (const auto& [engine, rule] : rules_) write_rule(w, engine, *rule);
+    for (const Entry& entry : rules_) write_rule(w, entry);
     w.end_array();
   }
 
-  std::optional<std::int64_t> index(const std::string& id) const {
-    const auto found = index_.find(id);
-    if (found == index_.end()) return std::nullopt;
-    return found->second;
-  }
+  std::int64_t index(const std::string& id) const { return index_.at(id); }
 
  private:
+  struct Entry {
+    std::string engine = {};
+    std::string id = {};
+    features::Level level = features::Level::kError;
+    const features::Rule* rule = nullptr;  // null pointer: nothing more is known of it
+  };
+
+  void add(Entry entry) {
+    if (!index_.emplace(entry.id, static_cast<std::int64_t>(rules_.size())).second) return;
+    rules_.push_back(std::move(entry));
+  }
+
   void add_table(const std::string& engine) {
-    const features::RuleTable* const table = features::find_rule_table(engine);
-    if (table == nullptr) return;
-    for (const features::Rule& rule : table->rules) {
-      if (rule.level == features::Level::kDerive || index_.contains(rule.id)) continue;
-      index_.emplace(rule.id, static_cast<std::int64_t>(rules_.size()));
-      rules_.emplace_back(engine, &rule);
+    for (const features::RuleTable* const table : features::rule_tables(engine)) {
+      for (const features::Rule& rule : table->rules) {
+        if (rule.level == features::Level::kDerive) continue;
+        add({.engine = engine, .id = rule.id, .level = rule.level, .rule = &rule});
+      }
     }
   }
 
-  static void write_rule(Writer& w, const std::string& engine, const features::Rule& rule) {
+  void add_findings(const EngineFindings& engine) {
+    for (const ReportedFinding& reported : engine.findings) {
+      const features::Finding& finding = reported.finding;
+      add({.engine = engine.engine,
+           .id = finding.id,
+           .level = finding.level,
+           .rule = finding.rule});
+    }
+  }
+
+  static void write_rule(Writer& w, const Entry& entry) {
     w.begin_object();
-    w.member("id", rule.id);
-    write_text(w, "shortDescription", rule.message.source());
-    write_text(w, "fullDescription", rule.why);
-    write_text(w, "help", rule.fix.source());
-    if (!rule.issue.empty()) w.member("helpUri", rule.issue);
+    w.member("id", entry.id);
+    if (entry.rule != nullptr) {
+      write_text_if(w, "shortDescription", entry.rule->message.source());
+      write_text_if(w, "fullDescription", entry.rule->why);
+      write_text_if(w, "help", entry.rule->fix.source());
+      if (!entry.rule->issue.empty()) w.member("helpUri", entry.rule->issue);
+    }
     w.key("defaultConfiguration").begin_object();
-    w.member("level", sarif_level(rule.level));
+    w.member("level", sarif_level(entry.level));
     w.end_object();
     w.key("properties").begin_object();
-    w.member("engine", engine);
-    w.member("stage", features::stage_name(rule.stage));
-    w.member("source", rule.source.project + " " + rule.source.file + " " + rule.source.version);
+    w.member("engine", entry.engine);
+    if (entry.rule != nullptr) {
+      const engines::Source& source = entry.rule->source;
+      w.member("stage", features::stage_name(entry.rule->stage));
+      w.member("source", source.project + " " + source.file + " " + source.version);
+    }
     w.end_object();
     w.end_object();
   }
 
-  std::vector<std::pair<std::string, const features::Rule*>> rules_;
+  std::vector<Entry> rules_;
   std::map<std::string, std::int64_t> index_;
 };
 
@@ -130,7 +160,7 @@ void write_result(Writer& w, const SarifRules& rules, const ValidatedInput& inpu
   const features::Finding& finding = reported.finding;
   w.begin_object();
   w.member("ruleId", finding.id);
-  if (const auto index = rules.index(finding.id)) w.member("ruleIndex", *index);
+  w.member("ruleIndex", rules.index(finding.id));
   w.member("level", sarif_level(finding.level));
   std::string text = engine.engine + ": " + finding.message;
   if (!finding.fix.empty()) text += ". Do: " + finding.fix;

@@ -1,6 +1,7 @@
 #include "base/text.h"
 #include "json/writer.h"
 #include "report/validate_document.h"
+#include "report/validate_markup.h"
 #include "report/validate_matrix.h"
 
 #include <fmt/format.h>
@@ -44,12 +45,22 @@ std::vector<std::size_t> column_widths(const ValueMatrix& matrix,
   return out;
 }
 
-}  // namespace
+std::string summary(const EngineMatrix& engine, const std::vector<MatrixRegion>& regions) {
+  return fmt::format("{} of {} combinations are valid", valid_count(regions),
+                     engine.matrix.cells.size());
+}
 
-std::string value_matrix_text(const ValueMatrix& matrix) {
+// "trtllm 2026-11, Llama-3.1-8B on h200 (sm90, 141 GiB)".
+std::string heading(const ValueMatrices& matrices, const EngineMatrix& engine) {
+  const std::string model = matrices.model.empty() ? "any model" : matrices.model;
+  return fmt::format("{} {}, {} on {}", engine.engine, engine.version, model, matrices.device);
+}
+
+std::string engine_text(const ValueMatrices& matrices, const EngineMatrix& engine) {
+  const ValueMatrix& matrix = engine.matrix;
   const auto regions = features::regions(matrix);
   const auto widths = column_widths(matrix, regions);
-  std::string out;
+  std::string out = escape_for_terminal(heading(matrices, engine)) + '\n';
   const auto row = [&](const auto& cell, std::string_view verdict, const std::string& rule,
                        const std::string& number) {
     std::string line;
@@ -65,15 +76,14 @@ std::string value_matrix_text(const ValueMatrix& matrix) {
     row([&](std::size_t a) { return values_text(region, a); }, level_word(region.worst),
         rule_text(region), fmt::to_string(region.num_combinations));
   }
-  return out + fmt::format("{} of {} combinations are valid\n", valid_count(regions),
-                           matrix.cells.size());
+  return out + summary(engine, regions) + '\n';
 }
 
-std::string value_matrix_markdown(const ValueMatrix& matrix) {
-  const auto regions = features::regions(matrix);
-  std::string out = "|";
+std::string engine_markdown(const ValueMatrices& matrices, const EngineMatrix& engine) {
+  const auto regions = features::regions(engine.matrix);
+  std::string out = fmt::format("### {}\n\n|", heading(matrices, engine));
   std::string rule = "|";
-  for (const features::MatrixAxis& axis : matrix.axes) {
+  for (const features::MatrixAxis& axis : engine.matrix.axes) {
     out += fmt::format(" {} |", axis.name);
     rule += " --- |";
   }
@@ -84,27 +94,42 @@ std::string value_matrix_markdown(const ValueMatrix& matrix) {
     out += fmt::format(" {} | {} | {} |\n", level_word(region.worst), region.num_combinations,
                        rule_text(region));
   }
-  return out + fmt::format("\n{} of {} combinations are valid\n", valid_count(regions),
-                           matrix.cells.size());
+  return out + fmt::format("\n{}\n", summary(engine, regions));
 }
 
-std::string value_matrix_json(const Tool& tool, const ValueMatrix& matrix, std::string_view engine,
-                              int indent) {
-  const auto regions = features::regions(matrix);
-  json::Writer w;
+std::string engine_html(const ValueMatrices& matrices, const EngineMatrix& engine) {
+  const auto regions = features::regions(engine.matrix);
+  std::string out =
+      fmt::format("<h2>{}</h2>\n<table>\n<tr>", escape_markup(heading(matrices, engine)));
+  for (const features::MatrixAxis& axis : engine.matrix.axes) {
+    out += fmt::format("<th>{}</th>", escape_markup(axis.name));
+  }
+  out += "<th>verdict</th><th>number</th><th>rule</th></tr>\n";
+  for (const MatrixRegion& region : regions) {
+    out += "<tr>";
+    for (const auto& values : region.values) {
+      out += fmt::format("<td>{}</td>", escape_markup(join(values, ", ")));
+    }
+    const std::string why = region.deciding == nullptr ? std::string() : region.deciding->why;
+    out += fmt::format("<td class=\"{0}\">{0}</td><td>{1}</td><td title=\"{2}\">{3}</td></tr>\n",
+                       level_word(region.worst), region.num_combinations, escape_markup(why),
+                       escape_markup(rule_text(region)));
+  }
+  return out + fmt::format("</table>\n<p>{}</p>\n", summary(engine, regions));
+}
+
+void write_engine(json::Writer& w, const EngineMatrix& engine) {
+  const auto regions = features::regions(engine.matrix);
   w.begin_object();
-  w.member("schema", kValueMatrixSchema).member("schema_version", kMatrixSchemaVersion);
-  w.key("tool").begin_object();
-  w.member("name", tool.name).member("version", tool.version).end_object();
-  w.member("engine", engine);
+  w.member("engine", engine.engine).member("version", engine.version);
   w.key("axes").begin_array();
-  for (const features::MatrixAxis& axis : matrix.axes) {
+  for (const features::MatrixAxis& axis : engine.matrix.axes) {
     w.begin_object().member("name", axis.name).key("values").begin_array();
     for (const features::Value& value : axis.values) w.value(features::to_json(value));
     w.end_array().end_object();
   }
   w.end_array();
-  w.member("combinations", static_cast<std::int64_t>(matrix.cells.size()));
+  w.member("combinations", static_cast<std::int64_t>(engine.matrix.cells.size()));
   w.member("valid", static_cast<std::int64_t>(valid_count(regions)));
   w.key("regions").begin_array();
   for (const MatrixRegion& region : regions) {
@@ -120,6 +145,50 @@ std::string value_matrix_json(const Tool& tool, const ValueMatrix& matrix, std::
     if (region.deciding != nullptr) w.member("rule", region.deciding->id);
     w.end_object();
   }
+  w.end_array().end_object();
+}
+
+constexpr std::string_view kHtmlHead =
+    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    "<title>value matrix</title>\n<style>table{border-collapse:collapse}"
+    "th,td{border:1px solid #bbb;padding:.2em .4em;text-align:left}"
+    ".error{background:#fdd}.warn{background:#ffe9c4}.note{background:#eef}.ok{background:#dfd}"
+    "</style>\n</head>\n<body>\n";
+
+}  // namespace
+
+std::string value_matrix_text(const ValueMatrices& matrices) {
+  std::vector<std::string> parts;
+  for (const EngineMatrix& engine : matrices.engines) {
+    parts.push_back(engine_text(matrices, engine));
+  }
+  return join(parts, "\n");
+}
+
+std::string value_matrix_markdown(const ValueMatrices& matrices) {
+  std::vector<std::string> parts;
+  for (const EngineMatrix& engine : matrices.engines) {
+    parts.push_back(engine_markdown(matrices, engine));
+  }
+  return join(parts, "\n");
+}
+
+std::string value_matrix_html(const ValueMatrices& matrices) {
+  std::string out(kHtmlHead);
+  for (const EngineMatrix& engine : matrices.engines) out += engine_html(matrices, engine);
+  return out + "</body>\n</html>\n";
+}
+
+std::string value_matrix_json(const Tool& tool, const ValueMatrices& matrices, int indent) {
+  json::Writer w;
+  w.begin_object();
+  w.member("schema", kValueMatrixSchema).member("schema_version", kValueMatrixSchemaVersion);
+  w.key("tool").begin_object();
+  w.member("name", tool.name).member("version", tool.version).end_object();
+  if (!matrices.model.empty()) w.member("model", matrices.model);
+  w.member("device", matrices.device);
+  w.key("engines").begin_array();
+  for (const EngineMatrix& engine : matrices.engines) write_engine(w, engine);
   w.end_array().end_object();
   return w.take(indent) + "\n";
 }

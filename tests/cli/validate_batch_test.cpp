@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-// llm-validate --batch, and all recorded answers through the program; --matrix, --list, --explain.
+// llm-validate --batch, and all recorded answers through the program; --list, --explain.
 
 namespace kernelpath::testing {
 namespace {
@@ -70,37 +70,6 @@ TEST(ValidateBatch, OtherOps_AreNamedAndDoNotStopTheOthers) {
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_THAT(text_of(*answers[0].find("error"), "message"), HasSubstr("llm-inspect"));
   EXPECT_EQ(text_of(*answers[1].find("out"), "verdict"), "ok");
-}
-
-TEST(ValidateMatrix, Features_AreTheDocumentedTable) {
-  const Outcome text = validate({"--matrix", "--engine", "trtllm"});
-  EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.out, HasSubstr("18 LoRA"));
-  EXPECT_THAT(text.out, HasSubstr("[ours]"));
-  EXPECT_THAT(validate({"--matrix", "--format", "html"}).out, StartsWith("<!DOCTYPE html>"));
-  EXPECT_THAT(validate({"--matrix", "--format", "md"}).out, HasSubstr("| 18 LoRA |"));
-  EXPECT_THAT(validate({"--matrix", "--json"}).out, HasSubstr("\"kernelpath/feature-matrix\""));
-}
-
-TEST(ValidateMatrix, Values_GiveTheRegionsOfEqualVerdict) {
-  const Outcome outcome =
-      validate({"--matrix=backend,kv", "--json", config_folder("meta-llama__Meta-Llama-3.1-8B")});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const Result<json::Document> document = json::parse_object(outcome.out, "stdout");
-  ASSERT_TRUE(document);
-  EXPECT_EQ(document->root.find("combinations")->as_integer(), 15);
-  std::int64_t total = 0;
-  for (const json::Value& region : document->root.find("regions")->items()) {
-    total += region.find("combinations")->as_integer();
-  }
-  EXPECT_EQ(total, 15);
-}
-
-TEST(ValidateMatrix, GivenValues_AreJudgedLikeTheOptions) {
-  const std::string model = config_folder("meta-llama__Meta-Llama-3.1-8B");
-  const Outcome outcome = validate({"--matrix=tp=2|3|4", model});
-  EXPECT_THAT(outcome.out, HasSubstr("HEADS-NOT-DIVISIBLE"));
-  EXPECT_THAT(outcome.out, HasSubstr("2 of 3 combinations are valid"));
 }
 
 TEST(ValidateList, Rules_HaveLevelAndCondition) {

@@ -22,8 +22,8 @@ TEST(ValidateCombination, WithoutAModel_GivesAVerdictPerEngine) {
 }
 
 TEST(ValidateCombination, MissingPackage_IsAFallbackAtTheOption) {
-  const json::Value document =
-      validate_document({"--backend", "flashinfer", "--lacks", "flashinfer"}, 0);
+  const json::Value document = validate_document(
+      {"--engine", "trtllm", "--backend", "flashinfer", "--lacks", "flashinfer"}, 0);
   const auto found = findings_of(document, "BACKEND-FALLBACK");
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(text_of(found[0], "level"), "warn");
@@ -33,7 +33,7 @@ TEST(ValidateCombination, MissingPackage_IsAFallbackAtTheOption) {
 
 TEST(ValidateCombination, FiveViolatedRules_AreFiveFindingsWithPlacesAndRemedies) {
   const json::Value document = validate_document(
-      {"--backend", "vanilla", "--kv", "nvfp4", "--cp", "2", "--set",
+      {"--engine", "trtllm", "--backend", "vanilla", "--kv", "nvfp4", "--cp", "2", "--set",
        "trtllm.enable_mla_skip_correction=true", "--set", "trtllm.enable_chunked_prefill=true",
        "--set", "trtllm.kv_cache_config.free_gpu_memory_fraction=1.5", "--set",
        "trtllm.mla_skip_correction_threshold=99"},
@@ -69,7 +69,7 @@ TEST(ValidateModel, FieldOfConfigJson_IsNamedWithLineAndColumn) {
                                         " \"num_attention_heads\": 4,\n"
                                         " \"num_hidden_layers\": 2,\n"
                                         " \"intermediate_size\": 128,\n \"vocab_size\": 100\n}\n");
-  const json::Value document = validate_document({path}, 1);
+  const json::Value document = validate_document({path, "--engine", "trtllm"}, 1);
   const auto found = findings_of(document, "UNKNOWN-ARCH");
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(text_of(found[0], "at"), "config:/architectures");
@@ -161,42 +161,58 @@ TEST(ValidateModels, Several_AreOneReport) {
   EXPECT_EQ(findings_of(document, "HEADS-NOT-DIVISIBLE").size(), 2U);
 }
 
-TEST(ValidateSuggest, EveryChange_RemovesItsError) {
-  const std::string model = config_folder("meta-llama__Meta-Llama-3.1-8B");
+TEST(ValidateVariable, FmhaLibraries_AreJudgedWithoutAModel) {
+  const auto ids = [](const std::string& value, int code) {
+    return finding_ids(
+        validate_document({"--engine", "trtllm", "--env", "TLLM_FMHA_LIBS=" + value}, code));
+  };
+  EXPECT_THAT(ids("fallback,-prims_ts", 1), Contains("FMHA-ENV-MIXED"));
+  EXPECT_THAT(ids("fallback, prims_ts", 0), Not(Contains("FMHA-ENV-MIXED")));
+  EXPECT_THAT(ids("-fallback,+", 1), Contains("FMHA-ENV-EMPTY"));
+  EXPECT_THAT(ids("- fallback,+ prims_ts", 0), Not(Contains("FMHA-ENV-EMPTY")));
+  EXPECT_THAT(ids("Fallback", 1), Contains("FMHA-ENV-UNKNOWN"));
+  EXPECT_THAT(ids("fallback", 0), Not(Contains("FMHA-ENV-UNKNOWN")));
+}
+
+TEST(ValidateVariable, FmhaLibraries_DependOnTheBackendAndTheModel) {
+  const std::vector<std::string> libraries = {"--engine", "trtllm", "--env",
+                                              "TLLM_FMHA_LIBS=cute_dsl_mla"};
+  const auto ids = [&libraries](std::vector<std::string> more, int code) {
+    more.insert(more.end(), libraries.begin(), libraries.end());
+    return finding_ids(validate_document(more, code));
+  };
+  EXPECT_THAT(ids({"--backend", "vanilla"}, 0), Contains("FMHA-ENV-UNREAD"));
+  EXPECT_THAT(ids({"--backend", "trtllm"}, 0), Not(Contains("FMHA-ENV-UNREAD")));
+  const std::string model = config_folder("deepseek-ai__DeepSeek-V3");
+  const std::string on = "trtllm.enable_mla_skip_correction=true";
+  EXPECT_THAT(ids({model, "--device", "b200", "--tp", "8", "--set", on}, 1),
+              Contains("FMHA-ENV-SKIPCORR"));
+  EXPECT_THAT(ids({model, "--device", "h200", "--tp", "8", "--set", on}, 1),
+              Not(Contains("FMHA-ENV-SKIPCORR")));
+}
+
+TEST(ValidateVariable, RefusalOfAModel_IsSaidOnce) {
   const json::Value document =
-      validate_document({model, "--backend", "vanilla", "--kv", "nvfp4", "--suggest"}, 1);
-  const auto found = findings_of(document, "KV-NVFP4-BACKEND");
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_NE(text_of(found[0], "suggestion"), "");
+      validate_document({config_folder("meta-llama__Meta-Llama-3.1-8B"), "--engine", "trtllm",
+                         "--env", "TLLM_FMHA_LIBS=Fallback"},
+                        1);
+  EXPECT_EQ(findings_of(document, "FMHA-ENV-UNKNOWN").size(), 1U);
+  EXPECT_THAT(finding_ids(document), Not(Contains("TRT-FMHA-ENV-UNKNOWN")));
 }
 
-TEST(ValidateSuggest, ArgumentThatTheEngineDoesNotHave_IsLeftOut) {
-  const TemporaryFolder folder;
-  const std::string file = folder.write("o.yaml", "attn_backand: TRTLLM\nmax_beam_width: two\n");
-  const json::Value document = validate_document({"--yaml", file, "--suggest"}, 1);
-  EXPECT_EQ(text_of(findings_of(document, "ARG-UNKNOWN").at(0), "suggestion"),
-            "leave out attn_backand");
-  const json::Value& engine = document.find("inputs")->items()[0].find("engines")->items()[0];
-  EXPECT_EQ(text_of(engine, "suggestion"), "leave out attn_backand, leave out max_beam_width");
-}
-
-TEST(ValidateSuggest, RefusalOfTheEngine_NamesADeviceWithoutIt) {
-  const std::string model = config_folder("meta-llama__Meta-Llama-3.1-8B");
-  const json::Value document = validate_document({model, "--device", "cpu", "--suggest"}, 1);
-  const std::string change = text_of(findings_of(document, "TRT-DEVICE").at(0), "suggestion");
-  ASSERT_TRUE(change.starts_with("--device ")) << change;
-  EXPECT_EQ(validate({model, "--device", change.substr(9)}).exit_code, 0);
-}
-
-TEST(ValidateSuggest, NothingThatHelps_IsSaid) {
-  const TemporaryFolder folder;
-  const std::string path =
-      folder.write("config.json",
-                   R"({"architectures":["NoSuchForCausalLM"],"model_type":"llama","hidden_size":64,
-          "num_attention_heads":4,"num_hidden_layers":2,"intermediate_size":128,"vocab_size":100})");
-  const json::Value document = validate_document({path, "--suggest"}, 1);
-  EXPECT_THAT(text_of(findings_of(document, "UNKNOWN-ARCH").at(0), "suggestion"),
-              HasSubstr("no change"));
+TEST(ValidateVariable, SkippedEstimation_IsAWarningAtTheVariable) {
+  const auto found = [](const std::string& value) {
+    return findings_of(
+        validate_document(
+            {"--engine", "trtllm", "--env", "TRTLLM_SKIP_KV_CACHE_ESTIMATION=" + value}, 0),
+        "KV-ESTIMATION");
+  };
+  const auto on = found("1");
+  ASSERT_EQ(on.size(), 1U);
+  EXPECT_THAT(text_of(on[0], "message"), HasSubstr("switched off"));
+  EXPECT_EQ(text_of(on[0], "option"), "--env");
+  EXPECT_TRUE(found("0").empty());
+  EXPECT_TRUE(found("true").empty());
 }
 
 }  // namespace

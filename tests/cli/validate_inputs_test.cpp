@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{"TwoDevices", {"--kv", "fp8", "--device", "h200", "--sm", "90"}, "two machines"},
         WrongUse{"MatrixAndBatch", {"--matrix", "--batch", "x"}, "two kinds"},
         WrongUse{"UnknownAxis", {"--matrix=backnd"}, "did you mean backend"},
-        WrongUse{"AxisWithoutValues", {"--matrix=tp"}, "no known values"},
+        WrongUse{"AxisWithoutValues", {"--matrix=max_num_tokens"}, "no known values"},
         WrongUse{"MatrixFormat", {"--matrix", "--format", "sarif"}, "no such format"}),
     [](const auto& row) { return row.param.name; });
 

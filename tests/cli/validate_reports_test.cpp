@@ -58,6 +58,42 @@ TEST(ValidateFormat, Sarif_FitsTheStandard) {
                           folder.write("r.sarif", output_as(folder, "sarif"))));
 }
 
+// What a resolution refuses and what is wrong with a command line stand in no rule table.
+std::string sarif_beyond_the_tables(const TemporaryFolder& folder) {
+  return folder.write(
+      "more.sarif",
+      validate({config_folder("meta-llama__Meta-Llama-3.1-8B"), "--device", "cpu", "--command",
+                "trtllm-serve m --tp_szie 3 --port 1 --kv_cache_dtype fp9", "--suggest", "--format",
+                "sarif"})
+          .out);
+}
+
+TEST(ValidateFormat, Sarif_OfFindingsBeyondTheTables_FitsTheStandard) {
+  if (!has_jsonschema()) GTEST_SKIP() << "python3-jsonschema is not installed";
+  const TemporaryFolder folder;
+  EXPECT_TRUE(fits_schema("sarif-2.1.0-used.schema.json", sarif_beyond_the_tables(folder)));
+}
+
+// The standard says so in words, its schema cannot.
+TEST(ValidateFormat, Sarif_RuleIndexLeadsToTheRuleOfTheResult) {
+  const TemporaryFolder folder;
+  const auto document =
+      json::parse_object(read_file(sarif_beyond_the_tables(folder)), "more.sarif");
+  ASSERT_TRUE(document);
+  const auto rules = json::resolve_pointer(document->root, "/runs/0/tool/driver/rules")->items();
+  const auto results = json::resolve_pointer(document->root, "/runs/0/results")->items();
+  std::vector<std::string> seen;
+  for (const json::Value& result : results) {
+    const auto index = static_cast<std::size_t>(result.find("ruleIndex")->as_integer());
+    ASSERT_LT(index, rules.size());
+    EXPECT_EQ(text_of(rules[index], "id"), text_of(result, "ruleId"));
+    seen.push_back(text_of(result, "ruleId"));
+  }
+  for (const char* id : {"TRT-DEVICE", "COMMAND-UNKNOWN", "COMMAND-VALUE", "COMMAND-UNUSED"}) {
+    EXPECT_THAT(seen, ::testing::Contains(id));
+  }
+}
+
 TEST(ValidateFormat, Sarif_HasTheRegionOfTheYamlValue) {
   const TemporaryFolder folder;
   const auto document = json::parse_object(output_as(folder, "sarif"), "r.sarif");
@@ -138,7 +174,8 @@ TEST(ValidateFormat, SeveralOutputs_AreOneRun) {
 }
 
 TEST(ValidateFailOn, Level_DecidesTheCode) {
-  const std::vector<std::string> warned = {"--backend", "flashinfer", "--lacks", "flashinfer"};
+  const std::vector<std::string> warned = {"--engine",   "trtllm",  "--backend",
+                                           "flashinfer", "--lacks", "flashinfer"};
   const auto code = [](std::vector<std::string> call, const std::string& level) {
     call.insert(call.end(), {"--fail-on", level});
     return validate(call).exit_code;
@@ -151,7 +188,8 @@ TEST(ValidateFailOn, Level_DecidesTheCode) {
 }
 
 TEST(ValidateRules, RuleAndSkip_ChooseWhatCounts) {
-  const std::vector<std::string> call = {"--backend", "vanilla", "--kv", "nvfp4"};
+  const std::vector<std::string> call = {"--engine", "trtllm", "--backend",
+                                         "vanilla",  "--kv",   "nvfp4"};
   const auto ids = [&call](std::vector<std::string> more, int code) {
     std::vector<std::string> all = call;
     all.insert(all.end(), more.begin(), more.end());

@@ -17,10 +17,17 @@ namespace {
 
 const RuleTable& table() { return *find_rule_table("trtllm"); }
 
+// The rules of some version of some engine.
+const RuleTable& random_table() {
+  std::vector<const RuleTable*> tables = rule_tables("vllm");
+  tables.push_back(&table());
+  return **rc::gen::elementOf(tables);
+}
+
 // A combination that the rules have something to say about: the arguments of a few cases together.
-json::Value random_arguments() {
+json::Value random_arguments(const RuleTable& rules) {
   std::vector<const json::Value*> cases;
-  for (const Rule& rule : table().rules) {
+  for (const Rule& rule : rules.rules) {
     for (const json::Value& hit : rule.hits) cases.push_back(&hit);
     for (const json::Value& miss : rule.near_misses) cases.push_back(&miss);
   }
@@ -48,8 +55,8 @@ json::Value shuffled(const json::Value& value) {
   return json::Value::object(std::move(out));
 }
 
-std::string verdict(const json::Value& arguments) {
-  Context context(table());
+std::string verdict(const RuleTable& rules, const json::Value& arguments) {
+  Context context(rules);
   context.state(arguments);
   std::string out;
   for (const Finding& finding : validate(context).findings) {
@@ -60,35 +67,37 @@ std::string verdict(const json::Value& arguments) {
 
 const SuggestOptions& options() {
   static const SuggestOptions all{.devices = {{.id = "h200", .sm = 90}, {.id = "b200", .sm = 100}},
-                                  .max_changes = 3,
-                                  .max_validations = 500};
+                                  .limits = {.max_changes = 3, .max_combinations = 500}};
   return all;
 }
 
 RC_GTEST_PROP(Verdict, OrderOfArguments_NeverMatters, ()) {
-  const json::Value arguments = random_arguments();
-  RC_ASSERT(verdict(arguments) == verdict(shuffled(arguments)));
+  const RuleTable& rules = random_table();
+  const json::Value arguments = random_arguments(rules);
+  RC_ASSERT(verdict(rules, arguments) == verdict(rules, shuffled(arguments)));
 }
 
 RC_GTEST_PROP(Suggestions, OfAll_ValidateClean, ()) {
-  Context context(table());
-  context.state(random_arguments());
+  const RuleTable& rules = random_table();
+  Context context(rules);
+  context.state(random_arguments(rules));
   const auto result = suggest_all(context, options());
-  RC_CLASSIFY(result.suggestion && !result.suggestion->changes.empty(), "something to change");
-  if (!result.suggestion) return;
-  for (const Change& change : result.suggestion->changes) apply(change, context);
+  RC_CLASSIFY(result.changes && !result.changes->empty(), "something to change");
+  if (!result.changes) return;
+  for (const Change& change : *result.changes) apply(change, context);
   RC_ASSERT(violations(context, {}, Level::kError).empty());
 }
 
 RC_GTEST_PROP(Suggestions, OfOneRule_RemoveItAndAddNothing, ()) {
-  Context context(table());
-  context.state(random_arguments());
+  const RuleTable& rules = random_table();
+  Context context(rules);
+  context.state(random_arguments(rules));
   const auto before = violations(context, {}, Level::kError);
   if (before.empty()) return;
   const Rule* const target = (*rc::gen::elementOf(before)).rule;
   const auto result = suggest_for(context, *target, options());
-  if (!result.suggestion) return;
-  for (const Change& change : result.suggestion->changes) apply(change, context);
+  if (!result.changes) return;
+  for (const Change& change : *result.changes) apply(change, context);
   for (const Violation& after : violations(context, {}, Level::kError)) {
     RC_ASSERT(after.rule != target);
     RC_ASSERT(std::any_of(before.begin(), before.end(),

@@ -172,6 +172,12 @@ const ArgumentInfo* find_argument(std::string_view name) {
   return found == kTable.end() ? nullptr : found;
 }
 
+// Ranks are dealt out by division.
+bool counts_ranks(std::string_view name) {
+  return name == "tensor_parallel_size" || name == "pipeline_parallel_size" ||
+         name == "context_parallel_size";
+}
+
 Arguments::Arguments() {
   for (const ArgumentInfo& info : kTable) values_.push_back({std::string(info.default_value)});
 }
@@ -184,6 +190,12 @@ Result<void> Arguments::set(std::string_view name, const std::string& value,
   if (!normal) {
     return fail({.code = ErrorCode::kUsage,
                  .message = fmt::format("trtllm.{} takes {}", name, type_text(info->type)),
+                 .where = std::string(set_by),
+                 .value = shorten(value, 32)});
+  }
+  if (counts_ranks(name) && parse_integer(*normal).value_or(1) < 1) {
+    return fail({.code = ErrorCode::kUsage,
+                 .message = fmt::format("trtllm.{} is at least 1", name),
                  .where = std::string(set_by),
                  .value = shorten(value, 32)});
   }

@@ -55,7 +55,7 @@ TEST(CheckArguments, TypesChoicesAndBounds_AreChecked) {
 
 TEST(CheckArguments, DeprecatedNames_SayWhatReplacesThem) {
   EXPECT_THAT(faults(R"({"decoding_config": {}})").deprecated,
-              ElementsAre("decoding_config: deprecated: use speculative_config"));
+              ElementsAre("decoding_config: deprecated: use speculative_config instead"));
   EXPECT_THAT(faults(R"({"decoding_config": null})").deprecated, IsEmpty());
 }
 

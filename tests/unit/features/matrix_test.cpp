@@ -84,7 +84,61 @@ TEST(JudgeMatrix, EveryCell_IsTheVerdictOfThatCombination) {
 
 TEST(JudgeMatrix, TooManyCombinations_AreRefused) {
   const Context context(trtllm());
-  EXPECT_FALSE(judge_matrix(context, {axis("backend"), axis("kv")}, {}, 10).has_value());
+  EXPECT_FALSE(judge_matrix(context, {axis("backend"), axis("kv")}, {.limit = 10}).has_value());
+}
+
+// The weights of one rank as a table of the ranks; every other axis leaves them alone.
+std::vector<MatrixFact> weights_by_ranks(const RuleTable& table) {
+  return {{.field = *table.schema.find("memory.weight_bytes"),
+           .axes = {1},
+           .values = {Value::integer(100), Value::integer(50), Value()}}};
+}
+
+Context with_memory(const RuleTable& table) {
+  Context context(table);
+  context.state(*table.schema.find("device.memory_bytes"), Value::integer(80));
+  return context;
+}
+
+TEST(AddRules, Facts_ChangeWithTheirAxesOnly) {
+  Context context(trtllm());
+  auto matrix =
+      judge_matrix(context, {axis("backend"), *make_axis(context, "tp", {"1", "2", "4"})});
+  ASSERT_TRUE(matrix.has_value());
+  const RuleTable& shared = *find_rule_table("all");
+  add_rules(*matrix, with_memory(shared), weights_by_ranks(shared), {});
+  ASSERT_EQ(matrix->cells.size(), 9U);
+  for (std::size_t i = 0; i < matrix->cells.size(); ++i) {
+    const bool too_heavy = i % 3 == 0;
+    EXPECT_EQ(matrix->cells[i].worst == Level::kError, too_heavy) << i;
+    if (too_heavy) {
+      EXPECT_EQ(matrix->cells[i].deciding->id, "MEM-WEIGHTS");
+    }
+  }
+}
+
+TEST(AddRules, WorseVerdictOfTheEngine_Stays) {
+  Context context(trtllm());
+  context.state(json::parse_object(R"({"load_format": true})", "test")->root);
+  auto matrix =
+      judge_matrix(context, {axis("backend"), *make_axis(context, "tp", {"1", "2", "4"})});
+  ASSERT_TRUE(matrix.has_value());
+  const RuleTable& shared = *find_rule_table("all");
+  add_rules(*matrix, with_memory(shared), weights_by_ranks(shared), {});
+  for (const Judgement& cell : matrix->cells) EXPECT_EQ(cell.deciding->id, "LOAD-FORMAT-BOOL");
+}
+
+TEST(JudgeMatrix, Facts_AreReadByTheEnginesOwnRules) {
+  Context context(trtllm());
+  const auto field = *trtllm().schema.find("model.num_attention_heads");
+  const MatrixOptions options{
+      .facts = {{.field = field, .axes = {0}, .values = {Value::integer(32), Value::integer(33)}}}};
+  const auto matrix =
+      judge_matrix(context, {axis("enable_lora"), *make_axis(context, "tp", {"1", "2"})}, options);
+  ASSERT_TRUE(matrix.has_value());
+  EXPECT_EQ(matrix->cells[1].worst, Level::kDerive);
+  ASSERT_EQ(matrix->cells[3].worst, Level::kError);
+  EXPECT_EQ(matrix->cells[3].deciding->id, "HEADS-NOT-DIVISIBLE");
 }
 
 TEST(Regions, EqualRows_ShareALine) {

@@ -14,7 +14,7 @@ const RuleTable& trtllm() { return *find_rule_table("trtllm"); }
 
 std::vector<std::string> ids(const CombinationAnswer& answer) {
   std::vector<std::string> out;
-  for (const JudgedFinding& judged : answer.findings) out.push_back(judged.finding.id);
+  for (const Finding& finding : answer.findings) out.push_back(finding.id);
   return out;
 }
 
@@ -59,17 +59,14 @@ TEST(JudgeCombination, UnknownArguments_AreFindings) {
   EXPECT_THAT(ids(judge_combination(question)), ElementsAre("ARG-UNKNOWN"));
 }
 
-TEST(JudgeCombination, Suggestions_AreGivenForErrors) {
-  CombinationQuestion question{.table = &trtllm(), .suggest = true};
-  question.arguments.set("enable_mla_skip_correction", json::Value::boolean(true), {});
+TEST(NamesOf, StatedArguments_AreCalledAsTheUserDid) {
+  CombinationQuestion question{.table = &trtllm()};
   question.arguments.set("attn_backend", json::Value::string("VANILLA"), {.shown = "--backend"});
-  question.arguments.set("load_format", json::Value::boolean(true), {});
-  const auto answer = judge_combination(question);
-  EXPECT_THAT(ids(answer), ElementsAre("LOAD-FORMAT-BOOL", "SKIPCORR-BACKEND", "KV-ESTIMATION"));
-  EXPECT_EQ(answer.findings[0].suggestion, "leave out load_format");
-  EXPECT_EQ(answer.findings[1].suggestion, "leave out --backend");
-  EXPECT_EQ(answer.findings[2].suggestion, "");
-  EXPECT_EQ(answer.suggestion, "leave out load_format, leave out --backend");
+  question.arguments.set("load_format", json::Value::boolean(true),
+                         {.shown = "--set trtllm.load_format"});
+  EXPECT_EQ(names_of(question),
+            (std::map<std::string, std::string>{{"attn_backend", "--backend"},
+                                                {"load_format", "load_format"}}));
 }
 
 TEST(JudgeShared, UnreadOptions_AreFindings) {
@@ -77,7 +74,7 @@ TEST(JudgeShared, UnreadOptions_AreFindings) {
   question.arguments.add_unread("--dcp: trtllm does not read it");
   const auto answer = judge_shared(question);
   ASSERT_THAT(ids(answer), ElementsAre("OPTION-UNREAD"));
-  EXPECT_EQ(answer.findings[0].finding.field, "--dcp");
+  EXPECT_EQ(answer.findings[0].field, "--dcp");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace kernelpath::features {
 namespace {
@@ -20,9 +21,26 @@ bool fires(const RuleTable& table, const std::string& id, const json::Value& arg
                      [&id](const Violation& violation) { return violation.rule->id == id; });
 }
 
-class EveryTable : public testing::TestWithParam<std::string_view> {
+std::vector<const RuleTable*> all_tables() {
+  std::vector<const RuleTable*> out;
+  for (const std::string_view engine : engines_with_rules()) {
+    for (const RuleTable* table : rule_tables(engine)) out.push_back(table);
+  }
+  return out;
+}
+
+// "vllm_0_33_0"
+std::string name_of(const RuleTable& table) {
+  std::string out = table.engine + (table.version.empty() ? "" : "_" + table.version);
+  for (char& c : out) {
+    if (c == '.' || c == '-') c = '_';
+  }
+  return out;
+}
+
+class EveryTable : public testing::TestWithParam<const RuleTable*> {
  protected:
-  const RuleTable& table() const { return *find_rule_table(GetParam()); }
+  static const RuleTable& table() { return *GetParam(); }
 };
 
 TEST_P(EveryTable, EachRule_HasAHitAndANearMiss) {
@@ -58,8 +76,28 @@ TEST_P(EveryTable, Conditions_PrintAndParseToTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, EveryTable, testing::ValuesIn(engines_with_rules()),
-                         [](const auto& engine) { return std::string(engine.param); });
+TEST_P(EveryTable, RulesOfAVersion_NameIt) {
+  for (const Rule& rule : table().rules) {
+    const auto& versions = rule.versions;
+    EXPECT_TRUE(versions.empty() ||
+                std::find(versions.begin(), versions.end(), table().version) != versions.end())
+        << rule.id;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, EveryTable, testing::ValuesIn(all_tables()),
+                         [](const auto& table) { return name_of(*table.param); });
+
+TEST(VersionsOfATable, RulesThatOneVersionHas_AreInThatOneOnly) {
+  const RuleTable& older = *find_rule_table("vllm", "0.25.1");
+  const RuleTable& newer = *find_rule_table("vllm");
+  EXPECT_EQ(newer.version, "0.33.0");
+  EXPECT_NE(older.find("VLLM-FLASHINFER-SLIDING-HOPPER"), nullptr);
+  EXPECT_EQ(newer.find("VLLM-FLASHINFER-SLIDING-HOPPER"), nullptr);
+  EXPECT_EQ(older.find("VLLM-BACKEND-DCP"), nullptr);
+  EXPECT_NE(newer.find("VLLM-BACKEND-DCP"), nullptr);
+  EXPECT_EQ(find_rule_table("vllm", "0.1.0"), nullptr);
+}
 
 }  // namespace
 }  // namespace kernelpath::features

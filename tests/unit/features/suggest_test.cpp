@@ -22,15 +22,15 @@ SuggestOptions with_devices() {
   return options;
 }
 
-std::vector<std::string> texts(const SuggestResult& result) {
+std::vector<std::string> texts(const SearchResult& result) {
   std::vector<std::string> out;
-  if (!result.suggestion) return out;
-  for (const Change& change : result.suggestion->changes) out.push_back(change.text);
+  if (!result.changes) return out;
+  for (const Change& change : *result.changes) out.push_back(change.text);
   return out;
 }
 
-bool clean_after(Context context, const SuggestResult& result) {
-  for (const Change& change : result.suggestion->changes) apply(change, context);
+bool clean_after(Context context, const SearchResult& result) {
+  for (const Change& change : *result.changes) apply(change, context);
   return violations(context, {}, Level::kError).empty();
 }
 
@@ -46,9 +46,9 @@ TEST(Suggest, NumericBound_IsMet) {
       stated(R"({"speculative_config": {"decoding_type": "PARD", "max_draft_len": -3}})");
   const auto result =
       suggest_for(context, *find_rule_table("trtllm")->find("SPEC-DRAFT-LEN"), with_devices());
-  ASSERT_TRUE(result.suggestion.has_value());
+  ASSERT_TRUE(result.changes.has_value());
   EXPECT_TRUE(clean_after(context, result));
-  EXPECT_EQ(result.suggestion->changes.size(), 1U);
+  EXPECT_EQ(result.changes->size(), 1U);
 }
 
 TEST(Suggest, OnlyTheDeviceHelps_NamesADevice) {
@@ -72,9 +72,9 @@ TEST(Suggest, NoDeviceIsLargeEnough_SaysSo) {
       "all");
   const SuggestOptions options = with_devices();
   const auto result = suggest_all(context, options);
-  EXPECT_FALSE(result.suggestion.has_value());
+  EXPECT_FALSE(result.changes.has_value());
   EXPECT_TRUE(result.searched_all);
-  EXPECT_EQ(suggestion_text(result, options), "no change of options or device removes it");
+  EXPECT_EQ(search_text(result, options.limits), "no change of options or device removes it");
 }
 
 TEST(Suggest, SeveralErrors_AreMendedTogether) {
@@ -84,11 +84,11 @@ TEST(Suggest, SeveralErrors_AreMendedTogether) {
     "encode_only": true, "mm_encoder_only": true,
     "speculative_config": {"decoding_type": "PARD", "max_draft_len": 0}})");
   SuggestOptions options = with_devices();
-  options.max_changes = 8;
+  options.limits.max_changes = 8;
   const auto result = suggest_all(context, options);
-  ASSERT_TRUE(result.suggestion.has_value());
+  ASSERT_TRUE(result.changes.has_value());
   EXPECT_TRUE(clean_after(context, result));
-  EXPECT_EQ(result.suggestion->changes.size(), 5U);
+  EXPECT_EQ(result.changes->size(), 5U);
 }
 
 TEST(Suggest, ObjectLeftOut_TakesItsMembersAlong) {
@@ -97,7 +97,7 @@ TEST(Suggest, ObjectLeftOut_TakesItsMembersAlong) {
   const auto result = suggest_all(context, with_devices());
   EXPECT_THAT(texts(result), ElementsAre("leave out speculative_config"));
   Context after = context;
-  apply(result.suggestion->changes[0], after);
+  apply(result.changes->front(), after);
   const Schema& schema = context.table().schema;
   EXPECT_TRUE(after.value(*schema.find("speculative_config.decoding_type")).is_null());
 }
@@ -113,19 +113,19 @@ TEST(Suggest, OneRuleOfSeveral_LeavesTheOthersAlone) {
 
 TEST(Suggest, NothingViolated_NeedsNoChange) {
   const auto result = suggest_all(stated("{}"), with_devices());
-  ASSERT_TRUE(result.suggestion.has_value());
-  EXPECT_THAT(result.suggestion->changes, testing::IsEmpty());
+  ASSERT_TRUE(result.changes.has_value());
+  EXPECT_THAT(*result.changes, testing::IsEmpty());
 }
 
 TEST(Suggest, LimitReached_IsSaid) {
   const Context context = stated(R"({"kv_cache_config": {"dtype": "int4"}, "load_format": true})");
   SuggestOptions options = with_devices();
-  options.max_changes = 1;
+  options.limits.max_changes = 1;
   const auto result = suggest_for(context, *find_rule_table("trtllm")->find("KV-DTYPE"), options);
-  EXPECT_TRUE(result.suggestion.has_value());
-  options.max_validations = 0;
+  EXPECT_TRUE(result.changes.has_value());
+  options.limits.max_combinations = 0;
   const auto none = suggest_for(context, *find_rule_table("trtllm")->find("KV-DTYPE"), options);
-  EXPECT_FALSE(none.suggestion.has_value());
+  EXPECT_FALSE(none.changes.has_value());
   EXPECT_FALSE(none.searched_all);
 }
 

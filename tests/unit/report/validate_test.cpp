@@ -20,8 +20,7 @@ using testing::Not;
 // A report with an error from an options file, one from a flag, a warning and an engine without
 // findings; names hold what markup and workflow commands must escape.
 ValidateReport sample() {
-  features::CombinationQuestion question{.table = features::find_rule_table("trtllm"),
-                                         .suggest = true};
+  features::CombinationQuestion question{.table = features::find_rule_table("trtllm")};
   features::YamlDocument file{.file = "a b/options.yaml"};
   file.root = json::parse_object(R"({"kv_cache_config": {"dtype": "int4"},
     "speculative_config": {"decoding_type": "Eagle", "max_draft_len": 3}})",
@@ -36,6 +35,9 @@ ValidateReport sample() {
   input.engines.push_back(engine_findings("trtllm", "2026-11",
                                           features::judge_combination(question),
                                           {.arguments = &question.arguments}));
+  for (ReportedFinding& finding : input.engines[0].findings) {
+    if (finding.finding.id == "SKIPCORR-BACKEND") finding.suggestion = "leave out --backend";
+  }
   EngineFindings quiet{.engine = "vllm", .version = "0.33.0", .summary = "FLASH_ATTN; KV bf16"};
   input.engines.push_back(quiet);
   out.inputs.push_back(std::move(input));
@@ -69,7 +71,6 @@ TEST(EngineFindings, Places_AreWhereTheArgumentWasStated) {
   EXPECT_EQ(in_file.file, "a b/options.yaml");
   EXPECT_EQ(in_file.position->line, 12U);
   EXPECT_EQ(find(report, "SKIPCORR-BACKEND").place.shown, "--backend");
-  EXPECT_EQ(find(report, "SKIPCORR-BACKEND").suggestion, "leave out --backend");
 }
 
 TEST(PlaceOf, ModelField_PointsIntoConfigJson) {
@@ -217,13 +218,20 @@ TEST(ValueMatrix, Formats_GroupEqualRows) {
   const auto matrix = features::judge_matrix(
       context, {*features::find_axis(table, "backend"), *features::find_axis(table, "kv")});
   ASSERT_TRUE(matrix.has_value());
-  const std::string text = value_matrix_text(*matrix);
+  const ValueMatrices matrices{
+      .model = "a<b>",
+      .device = "h200",
+      .engines = {{.engine = "trtllm", .version = "1", .matrix = *matrix}}};
+  const std::string text = value_matrix_text(matrices);
+  EXPECT_THAT(text, HasSubstr("trtllm 1, a<b> on h200\n"));
+  EXPECT_THAT(value_matrix_html(matrices), HasSubstr("<h2>trtllm 1, a&lt;b&gt; on h200</h2>"));
+  EXPECT_THAT(value_matrix_html(matrices), HasSubstr("<td>FLASHINFER, VANILLA</td>"));
   EXPECT_THAT(text, HasSubstr("FLASHINFER|VANILLA"));
   EXPECT_THAT(text, HasSubstr("of 15 combinations are valid"));
-  EXPECT_THAT(value_matrix_markdown(*matrix), HasSubstr("| verdict |"));
+  EXPECT_THAT(value_matrix_markdown(matrices), HasSubstr("| verdict |"));
   if (run("python3 -c 'import jsonschema'") != 0) GTEST_SKIP() << "no python3-jsonschema";
   const std::string file =
-      written("values.json", value_matrix_json({"llm-validate", "0.1.0"}, *matrix, "trtllm", 0));
+      written("values.json", value_matrix_json({"llm-validate", "0.1.0"}, matrices, 0));
   EXPECT_EQ(run("python3 " KERNELPATH_SCHEMA_CHECK " " KERNELPATH_SCHEMA_DIR
                 "/value-matrix.schema.json " +
                 file),
