@@ -3,6 +3,7 @@
 #include "json/document.h"
 #include "json/writer.h"
 #include "run_program.h"
+#include "vllm_equality.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -290,7 +291,9 @@ TEST_P(VllmGolden, RecordedAnswers_ComeOutOfTheProgram) {
 INSTANTIATE_TEST_SUITE_P(
     Vllm, VllmGolden,
     ::testing::Values(Recording{"0.25.1", "select", golden::vllm_select_difference},
-                      Recording{"0.33.0", "select", golden::vllm_select_difference}),
+                      Recording{"0.33.0", "select", golden::vllm_select_difference},
+                      Recording{"0.25.1", "end_to_end", golden::vllm_end_to_end_difference},
+                      Recording{"0.33.0", "end_to_end", golden::vllm_end_to_end_difference}),
     [](const auto& row) {
       std::string name = row.param.op + "_" + row.param.version;
       std::replace(name.begin(), name.end(), '.', '_');
