@@ -149,6 +149,7 @@ class Writer {
     write_experts();
     copy_integers();
     write_rest();
+    write_draft();
     fill_required();
     return std::move(out_);
   }
@@ -189,7 +190,7 @@ class Writer {
                                     ? model_.num_hidden_layers.value_or(-1)
                                     : static_cast<std::int64_t>(model_.layers.size());
     set("block_count", layers);
-    set("context_length", model_.max_position_embeddings);
+    set("context_length", context());
     if (arch_.context != 0) set("context_length", arch_.context);
     const bool bamba =
         !model_.architectures.empty() && model_.architectures.front() == "BambaForCausalLM";
@@ -212,6 +213,16 @@ class Writer {
     return row != nullptr && row->recurrent;
   }
 
+  // The fields that a class reads where max_position_embeddings is absent.
+  [[nodiscard]] std::int64_t context() const {
+    if (model_.max_position_embeddings) return *model_.max_position_embeddings;
+    if (const json::Value* positions = text_value("/n_positions")) return positions->as_integer();
+    if (const json::Value* length = text_value("/seq_length")) return length->as_integer();
+    constexpr std::int64_t kT5Positions = 512;
+    if (gguf_ == "t5" || gguf_ == "t5encoder") return kT5Positions;
+    return gguf_ == "bloom" ? model_.hidden_size.value_or(-1) : -1;
+  }
+
   void write_heads() {
     if (is_headless_model()) return set("attention.head_count", 0);
     const std::int64_t heads = model_.num_attention_heads.value_or(0);
@@ -229,6 +240,7 @@ class Writer {
   }
 
   void write_lengths() {
+    if (model_.mla) set("attention.kv_lora_rank", model_.mla->kv_lora_rank);
     if (arch_.latent) return write_latent_lengths();
     const auto full = std::ranges::find_if(
         model_.layers, [](const Layer& layer) { return attends(layer) && !slides(layer); });
@@ -250,7 +262,6 @@ class Writer {
     const config::Mla& mla = *model_.mla;
     const std::int64_t rank = mla.kv_lora_rank.value_or(0);
     const std::int64_t rope = mla.qk_rope_head_dim.value_or(0);
-    set("attention.kv_lora_rank", rank);
     set("attention.key_length", saturating_sum(rank, rope));
     set("attention.value_length", rank);
     set("attention.key_length_mla", saturating_sum(mla.qk_nope_head_dim.value_or(0), rope));
@@ -296,6 +307,11 @@ class Writer {
     set("expert_count", model_.moe->num_experts);
     set("expert_used_count", model_.moe->num_experts_per_tok.value_or(1));
     set("expert_feed_forward_length", model_.moe->moe_intermediate_size);
+    // No memory depends on it; some classes take one kind of scoring only.
+    constexpr std::int64_t kSigmoid = 2;
+    constexpr std::int64_t kSqrtSoftplus = 4;
+    const bool sqrt_only = gguf_ == "deepseek4" || gguf_ == "dflash";
+    set("expert_gating_func", sqrt_only ? kSqrtSoftplus : kSigmoid);
   }
 
   [[nodiscard]] const json::Value* text_value(std::string_view pointer) const {
@@ -319,9 +335,6 @@ class Writer {
     if (model_.sparse && !model_.sparse->compress_ratios.empty()) {
       set_list("attention.compress_ratios", GgufType::kInt32, model_.sparse->compress_ratios);
     }
-    // The only scoring that its class takes.
-    constexpr std::int64_t kSqrtSoftplus = 4;
-    if (gguf_ == "deepseek4") set("expert_gating_func", kSqrtSoftplus);
     const json::Value* types = text_value("/type_vocab_size");
     out_.insert_or_assign("tokenizer.ggml.token_type_count",
                           scalar(GgufType::kUint32, types == nullptr ? 1 : types->as_integer()));
@@ -330,6 +343,16 @@ class Writer {
           std::ranges::find_if(model_.layers, [](const Layer& layer) { return layer.moe; });
       set("leading_dense_block_count", dense - model_.layers.begin());
     }
+  }
+
+  // The layers of the target whose output a draft reads; without a list, any (no memory
+  // depends on them).
+  void write_draft() {
+    if (gguf_ != "eagle3" && gguf_ != "dflash") return;
+    std::vector<std::int64_t> targets = model_.draft.target_layer_ids;
+    if (targets.empty() && gguf_ == "eagle3") targets = {1, 2, 3};
+    if (targets.empty()) targets = {1};
+    set_list("target_layers", GgufType::kUint32, std::move(targets));
   }
 
   // Keys of a class that nothing here depends on: any value loads.

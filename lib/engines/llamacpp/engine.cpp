@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "engines/llamacpp/answer.h"
 #include "engines/llamacpp/arguments.h"
+#include "engines/llamacpp/profile.h"
 #include "engines/llamacpp/resolve.h"
 #include "engines/llamacpp/rules.h"
 #include "engines/remedy_search.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 namespace kernelpath::engines::llamacpp {
@@ -20,11 +22,20 @@ constexpr std::string_view kName = "llamacpp";
 // What --backend takes: flash attention is the one choice of an attention backend.
 constexpr std::array<std::string_view, 3> kBackends = {"auto", "on", "off"};
 
+std::optional<Profile>& profile_override() {
+  static std::optional<Profile> profile;
+  return profile;
+}
+
+const Profile& active_profile() {
+  return profile_override() ? *profile_override() : built_in_profile();
+}
+
 std::string yes_no(bool value) { return value ? "yes" : "no"; }
 
 std::vector<TableRow> architecture_rows() {
   std::vector<TableRow> out;
-  for (const ConverterRow& row : built_in_profile().converter) {
+  for (const ConverterRow& row : active_profile().converter) {
     out.push_back({row.architecture,
                    {{"gguf", row.gguf}, {"converter", row.converter}, {"module", row.module}}});
   }
@@ -33,7 +44,7 @@ std::vector<TableRow> architecture_rows() {
 
 std::vector<TableRow> gguf_rows() {
   std::vector<TableRow> out;
-  for (const ArchitectureRow& row : built_in_profile().architectures) {
+  for (const ArchitectureRow& row : active_profile().architectures) {
     out.push_back({row.name,
                    {{"class", row.class_name.empty() ? "-" : row.class_name},
                     {"recurrent", yes_no(row.recurrent)},
@@ -58,7 +69,7 @@ std::vector<TableRow> kernel_rows() {
 
 std::vector<TableRow> cache_type_rows() {
   std::vector<TableRow> out;
-  for (const std::string& name : built_in_profile().cache_types) {
+  for (const std::string& name : active_profile().cache_types) {
     const checkpoint::GgmlType* type = checkpoint::find_ggml_type(name);
     out.push_back({name,
                    {{"elements of a block", std::to_string(type->block)},
@@ -94,7 +105,7 @@ std::vector<TableRow> variable_rows() {
 
 std::vector<TableRow> source_rows() {
   std::vector<TableRow> out;
-  for (const SourceRow& row : built_in_profile().sources) {
+  for (const SourceRow& row : active_profile().sources) {
     out.push_back(
         {row.file, {{"tag", row.tag}, {"repository", row.repository}, {"commit", row.commit}}});
   }
@@ -140,7 +151,7 @@ std::vector<Step> refusals_of(const Resolution& resolution) {
 std::vector<Edit> edits_for(const Request& request) {
   std::vector<Edit> out;
   add_undo_edits(request, kName, {}, out);
-  for (const std::string& type : built_in_profile().cache_types) {
+  for (const std::string& type : active_profile().cache_types) {
     if (request.deployment.kv_dtype.value_or("f16") == type) continue;
     out.push_back({.subject = "kv",
                    .change = {"--kv-cache-dtype " + type, "K and V in " + type},
@@ -158,15 +169,15 @@ std::vector<Edit> edits_for(const Request& request) {
 class LlamacppEngine final : public Engine {
  public:
   [[nodiscard]] std::string_view name() const override { return kName; }
-  [[nodiscard]] std::string_view version() const override { return built_in_profile().version; }
+  [[nodiscard]] std::string_view version() const override { return active_profile().version; }
 
   [[nodiscard]] Resolution resolve(const Request& request) const override {
-    return llamacpp::resolve(request, built_in_profile());
+    return llamacpp::resolve(request, active_profile());
   }
 
   [[nodiscard]] Result<void> check(const Deployment& deployment,
                                    const Environment& /*environment*/) const override {
-    KERNELPATH_CHECK_OK(Arguments::read(built_in_profile(), deployment));
+    KERNELPATH_CHECK_OK(Arguments::read(active_profile(), deployment));
     return {};
   }
 
@@ -197,7 +208,7 @@ class LlamacppEngine final : public Engine {
 
   [[nodiscard]] Result<json::Value> answer(std::string_view op,
                                            const json::Value& in) const override {
-    return answer_op(built_in_profile(), op, in);
+    return answer_op(active_profile(), op, in);
   }
 
   [[nodiscard]] std::span<const RuleInfo> rules() const override { return rule_table(); }
@@ -219,6 +230,12 @@ class LlamacppEngine final : public Engine {
 const Engine& engine() {
   static const LlamacppEngine kEngine;
   return kEngine;
+}
+
+Result<void> use_profile_folder(const std::string& folder) {
+  KERNELPATH_TRY(profile, load_profile(folder));
+  profile_override() = std::move(profile);
+  return {};
 }
 
 }  // namespace kernelpath::engines::llamacpp

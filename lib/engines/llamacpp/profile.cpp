@@ -1,14 +1,17 @@
 #include "engines/llamacpp/profile.h"
 
 #include "base/assert.h"
+#include "base/file.h"
 #include "engines/tables.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace kernelpath::engines::llamacpp {
 namespace {
 
 constexpr std::string_view kFolder = "llamacpp-0c1e5709";
+constexpr std::size_t kMaxTableBytes = std::size_t{4} << 20;
 
 std::string embedded_text(std::string_view table) {
   const std::string path = std::string(kFolder) + "/" + std::string(table) + ".json";
@@ -46,6 +49,13 @@ const ClassRow* Profile::find_reads(std::string_view class_name) const {
 
 bool Profile::is_cache_type(std::string_view name) const {
   return std::ranges::find(cache_types, name) != cache_types.end();
+}
+
+Result<Profile> load_profile(const std::string& folder) {
+  KERNELPATH_TRY(registry, read_file(join_path(folder, "registry.json"), kMaxTableBytes));
+  KERNELPATH_TRY(hparams, read_file(join_path(folder, "hparams.json"), kMaxTableBytes));
+  return parse_profile({.registry = std::move(registry.text), .hparams = std::move(hparams.text)},
+                       folder);
 }
 
 const Profile& built_in_profile() {

@@ -106,6 +106,10 @@ struct ProfileTexts {
 };
 Result<Profile> parse_profile(ProfileTexts texts, const std::string& folder);
 
+// The tables of a folder that scripts/extract-profile wrote. Errors: as parse_profile, and those of
+// read_file.
+Result<Profile> load_profile(const std::string& folder);
+
 // The tables that the build embeds.
 const Profile& built_in_profile();
 
