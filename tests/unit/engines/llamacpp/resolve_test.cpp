@@ -28,13 +28,6 @@ hardware::Device device(std::string_view name) {
   return found ? *found : hardware::Device{};
 }
 
-config::ModelConfig model_of(const std::string& name) {
-  const std::string path = std::string(KERNELPATH_TEST_DATA) + "/configs/" + name;
-  auto model = config::load_model(path + "/config.json", {.read_siblings = false});
-  EXPECT_TRUE(model) << path;
-  return model ? *model : config::ModelConfig{};
-}
-
 Resolution resolve_on(config::ModelConfig model, std::string_view gpu, Deployment deployment = {}) {
   return resolve({.model = std::move(model),
                   .device = device(gpu),
