@@ -248,6 +248,8 @@ void add_resolution_findings(const engines::Engine& engine, const engines::Resol
   // "FMHA-ENV-UNKNOWN:name": what it is about stands behind the rule.
   const std::string_view code = resolution.error->code;
   if (said(code) || said(code.substr(0, code.find(':')))) return;
+  const engines::RuleInfo* const info = find_info(engine, code);
+  if (info != nullptr && said(info->id)) return;
   std::string message = resolution.error->message;
   const std::vector<std::string>& near = resolution.error->near_matches;
   if (!near.empty()) message += "; near: " + join(near, ", ");

@@ -32,6 +32,15 @@ std::string padded(std::string_view text, std::size_t column) {
   return std::string(text) + std::string(width < column ? column - width : 1, ' ');
 }
 
+// "vllm", or with its version where several of the engine are judged.
+std::string shown_name(const ValidatedInput& input, const EngineFindings& engine) {
+  const bool several = std::any_of(
+      input.engines.begin(), input.engines.end(), [&engine](const EngineFindings& other) {
+        return other.engine == engine.engine && other.version != engine.version;
+      });
+  return several ? fmt::format("{}@{}", engine.engine, engine.version) : engine.engine;
+}
+
 class TextPrinter {
  public:
   explicit TextPrinter(const View& view) : view_(view) {}
@@ -39,7 +48,7 @@ class TextPrinter {
   std::string run(const ValidateReport& report, int exit_code) {
     for (const ValidatedInput& input : report.inputs) {
       if (report.inputs.size() > 1 || !input.model.empty()) title(input);
-      for (const EngineFindings& engine : input.engines) print(engine);
+      for (const EngineFindings& engine : input.engines) print(shown_name(input, engine), engine);
     }
     summary(report, exit_code);
     return std::move(out_);
@@ -52,8 +61,7 @@ class TextPrinter {
     out_ += fmt::format("{}   {}\n", escape_for_terminal(name), escape_for_terminal(input.device));
   }
 
-  void print(const EngineFindings& engine) {
-    std::string name = engine.engine;
+  void print(std::string name, const EngineFindings& engine) {
     // Notes alone do not take the verdict's place.
     if (worst_level(engine) < features::Level::kWarn && !has_known(engine)) {
       line(name, features::Level::kDerive, engine.summary);
@@ -149,13 +157,14 @@ std::string validate_markdown(const ValidateReport& report) {
         markdown_cell(name), markdown_cell(input.device));
     for (const EngineFindings& engine : input.engines) {
       if (engine.findings.empty()) {
-        out += fmt::format("| {} | ok |  | {} |  |  |\n", markdown_cell(engine.engine),
+        out += fmt::format("| {} | ok |  | {} |  |  |\n", markdown_cell(shown_name(input, engine)),
                            markdown_cell(engine.summary));
       }
       for (const ReportedFinding& reported : engine.findings) {
         const features::Finding& finding = reported.finding;
-        out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", markdown_cell(engine.engine),
-                           level_word(finding.level), finding.id, markdown_cell(finding.message),
+        out += fmt::format("| {} | {} | {} | {} | {} | {} |\n",
+                           markdown_cell(shown_name(input, engine)), level_word(finding.level),
+                           finding.id, markdown_cell(finding.message),
                            markdown_cell(reported.place.shown), markdown_cell(finding.fix));
       }
     }

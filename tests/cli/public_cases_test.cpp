@@ -81,7 +81,7 @@ const std::vector<Expected>& expected() {
        .engine = "vllm",
        .options = {"--tp", "8", "--sm", "80"},
        .folder = "nvidia__GLM-5.1-NVFP4",
-       .findings = {"error VLLM-SEL-NONE"}},
+       .findings = {"error VLLM-BACKEND-NONE-VALID"}},
       {.id = "reject-07",
        .engine = "vllm",
        .options = {"--dtype", "bfloat16", "--sm", "75"},
