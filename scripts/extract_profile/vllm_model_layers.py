@@ -42,6 +42,15 @@ ARGUMENTS = {
 DELEGATES = {"init_vllm_registered_model", "maybe_prefix_model"}
 
 
+def statements(module: ast.Module):
+    """The statements of a module, and those that run where a type checker is shown others."""
+    for node in module.body:
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            yield from node.orelse
+        else:
+            yield node
+
+
 class Module:
     """One source file: its classes, functions and tables, and where its other names come from."""
 
@@ -56,7 +65,7 @@ class Module:
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 self._add_import(node)
-        for node in tree.body:
+        for node in statements(tree):
             if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
                 self.definitions[node.name] = node
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
