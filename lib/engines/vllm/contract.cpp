@@ -1,6 +1,8 @@
 #include "engines/vllm/contract.h"
 
 #include "base/text.h"
+#include "engines/vllm/cudagraph.h"
+#include "engines/vllm/kv_spec.h"
 #include "engines/vllm/rules_select.h"
 #include "engines/vllm/validate.h"
 
@@ -9,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +20,9 @@ namespace kernelpath::engines::vllm {
 namespace {
 
 using hardware::Platform;
+
+constexpr std::int64_t kPlainKvHeads = 8;
+constexpr std::int64_t kPlainHead = 128;
 
 // A device generation that questions are asked on.
 struct Generation {
@@ -120,8 +126,11 @@ class Examined {
 
  private:
   [[nodiscard]] SelectorContext context_of(const Generation& generation) const {
-    static const SelectorSettings kNone;
-    return {.profile = profile_, .machine = generation.machine, .settings = kNone};
+    // Rules that look at the model see a plain one: 32 query heads of 128 over 8 KV heads.
+    static const SelectorSettings kPlain = {
+        .model =
+            ModelFacts{.num_heads = 32, .num_kv_heads = kPlainKvHeads, .head_size = kPlainHead}};
+    return {.profile = profile_, .machine = generation.machine, .settings = kPlain};
   }
 
   const Profile& profile_;
@@ -239,7 +248,18 @@ using Columns = std::vector<std::pair<std::string, std::string>>;
 
 void add_graphs(const Examined& examined, Columns& columns) {
   const auto& builder = examined.backend().builder;
-  columns.emplace_back("cuda graphs", builder ? builder->cudagraph_support : "-");
+  const std::string level = examined.by_generation([&](const SelectorContext& context) {
+    const KvSpec plain = {.block_size = 16,
+                          .num_kv_heads = kPlainKvHeads,
+                          .head_size = kPlainHead,
+                          .head_size_v = kPlainHead,
+                          .storage_dtype = "bfloat16",
+                          .quant_mode = "NONE"};
+    const GraphLevel found =
+        graph_level(context, examined.backend(), {.specs = std::span(&plain, 1)});
+    return std::string(graph_level_name(found));
+  });
+  columns.emplace_back("cuda graphs", builder ? level : std::string("-"));
   columns.emplace_back("cuda graphs depend on",
                        builder ? or_dash(builder->cudagraph_rule) : std::string("-"));
   columns.emplace_back("decode up to query length",

@@ -73,6 +73,13 @@ TEST(Contract, LseBase_IsKnownWhereItIsReturned) {
   EXPECT_EQ(cell("0.25.1", "TRITON_ATTN", "LSE base"), "-");
 }
 
+TEST(Contract, GraphLevel_IsPerDeviceGeneration) {
+  EXPECT_EQ(cell("0.25.1", "FLASH_ATTN", "cuda graphs"),
+            "8.0 8.6 8.7 8.9 10.0 10.3 11.0 12.0 12.1: UNIFORM_BATCH; 9.0: ALWAYS");
+  EXPECT_THAT(cell("0.25.1", "FLASHINFER", "cuda graphs"), HasSubstr("10.0 10.3: UNIFORM_BATCH"));
+  EXPECT_EQ(cell("0.33.0", "FLASHINFER_MLA", "cuda graphs"), "ALWAYS");
+}
+
 TEST(Priorities, EveryOrder_HoldsForSomething) {
   for (const TableRow& row : priority_rows(built_in_tables("0.33.0"))) {
     EXPECT_FALSE(row.columns.at(1).second.empty()) << row.name;
