@@ -2,6 +2,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "engines/sglang/engine.h"
+#include "engines/sglang/profile.h"
 #include "engines/trtllm/engine.h"
 #include "engines/vllm/engine.h"
 #include "json/document.h"
@@ -48,6 +50,7 @@ Error unknown_version(std::string_view name, std::string_view version) {
 std::vector<const Engine*> collect_engines() {
   std::vector<const Engine*> out = {&trtllm::engine()};
   for (const Engine* engine : vllm::engines()) out.push_back(engine);
+  out.push_back(&sglang::engine());
   return out;
 }
 
@@ -72,6 +75,7 @@ using UseFolder = Result<void> (*)(const std::string& folder);
 Result<UseFolder> reader_of(const std::string& engine, const std::string& folder) {
   if (engine == "trtllm") return UseFolder(trtllm::use_profile_folder);
   if (engine == "vllm") return UseFolder(vllm::use_profile_folder);
+  if (engine == "sglang") return UseFolder(sglang::use_profile_folder);
   return fail({.code = ErrorCode::kInputSchema,
                .message = "the table is of an engine that this build does not know",
                .file = join_path(folder, "registry.json"),

@@ -115,6 +115,67 @@ std::string compare_member(const std::string& key, const json::Value* given,
   return compare_exactly(key, given, recorded);
 }
 
+// An entry of SGLang's rewrites without the " [function]" or " [RULE]" that ends it.
+std::string without_origin(const std::string& entry) {
+  const std::size_t at = entry.rfind(" [");
+  return at != std::string::npos && entry.ends_with("]") ? entry.substr(0, at) : entry;
+}
+
+struct Rewrites {
+  json::Value sets;
+  json::Value kinds;  // "info" and "warning", in order
+};
+
+Rewrites split_rewrites(const json::Value* list, bool ours) {
+  // Said by the recorder's machine, which had no GPU to ask.
+  constexpr std::string_view kOfTheRecorder = "warning: GPU fabric readiness query failed";
+  std::vector<json::Value> sets;
+  std::vector<json::Value> kinds;
+  if (list == nullptr || !list->is_array()) return {};
+  for (const json::Value& item : list->items()) {
+    const std::string& entry = item.as_string();
+    if (entry.starts_with("set ")) {
+      sets.push_back(json::Value::string(without_origin(entry)));
+    } else if (!entry.starts_with(kOfTheRecorder)) {
+      const bool has_rule = !ours || entry.rfind(" [SGL-") != std::string::npos;
+      kinds.push_back(
+          json::Value::string(has_rule ? entry.substr(0, entry.find(':')) : "no rule: " + entry));
+    }
+  }
+  return {.sets = json::Value::array(std::move(sets)),
+          .kinds = json::Value::array(std::move(kinds))};
+}
+
+std::string compare_rewrites(const json::Value* given, const json::Value* recorded) {
+  const Rewrites ours = split_rewrites(given, true);
+  const Rewrites theirs = split_rewrites(recorded, false);
+  auto text = compare_exactly("rewrites", &ours.sets, &theirs.sets);
+  return text.empty() ? compare_exactly("rewrites' messages", &ours.kinds, &theirs.kinds) : text;
+}
+
+// "ValueError" of "ValueError: Model …".
+json::Value error_name(const json::Value* text) {
+  if (text == nullptr || !text->is_string()) return json::Value::null();
+  return json::Value::string(text->as_string().substr(0, text->as_string().find(':')));
+}
+
+std::string compare_sglang_member(const std::string& key, const json::Value* given,
+                                  const json::Value* recorded) {
+  if (key == "rewrites") return compare_rewrites(given, recorded);
+  if (key == "model_error") {
+    const json::Value ours = error_name(given);
+    const json::Value theirs = error_name(recorded);
+    return compare_exactly(key, &ours, &theirs);
+  }
+  if (key != "error" || given == nullptr || recorded == nullptr || given->is_null() ||
+      recorded->is_null()) {
+    return compare_exactly(key, given, recorded);
+  }
+  auto text = compare_exactly("error/stage", given->find("stage"), recorded->find("stage"));
+  if (!text.empty()) return text;
+  return compare_exactly("error/type", given->find("type"), recorded->find("type"));
+}
+
 }  // namespace
 
 std::vector<Case> read_cases(const std::string& name) {
@@ -161,6 +222,23 @@ std::string vllm_select_difference(const json::Value& record, const json::Value&
     if (std::find(kEvidence.begin(), kEvidence.end(), key) != kEvidence.end()) continue;
     if (noted && (key == "rejected" || key == "valid")) continue;
     auto text = compare_exactly(key, answer.find(key), recorded.find(key));
+    if (!text.empty()) return text;
+  }
+  return {};
+}
+
+std::string sglang_select_difference(const json::Value& record, const json::Value& answer) {
+  const json::Value& recorded = *record.find("out");
+  std::set<std::string> keys;
+  for (const json::Member& member : recorded.members()) keys.insert(member.key);
+  for (const json::Member& member : answer.members()) keys.insert(member.key);
+  for (const std::string& key : keys) {
+    const bool evidence = std::find(kEvidence.begin(), kEvidence.end(), key) != kEvidence.end();
+    if (evidence || key == "model_log") continue;
+    // Not every recording asked for the class.
+    const bool of_class = key.starts_with("model_") || key == "resolved_arch";
+    if (of_class && recorded.find(key) == nullptr) continue;
+    auto text = compare_sglang_member(key, answer.find(key), recorded.find(key));
     if (!text.empty()) return text;
   }
   return {};

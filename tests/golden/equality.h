@@ -29,6 +29,11 @@ std::string trtllm_difference(const json::Value& record, const json::Value& answ
 // lists of candidates.
 std::string vllm_select_difference(const json::Value& record, const json::Value& answer);
 
+// The same by SGLang's rules: rewrites that set something in their order, each without the function
+// in its end; as many infos and warnings as recorded, each with the id of a rule; of an error stage
+// and type; of a model's error its type; a model's class where it is recorded.
+std::string sglang_select_difference(const json::Value& record, const json::Value& answer);
+
 // The same by DeepInfer's rules: of an error its type and its rule; everything else exactly.
 std::string deepinfer_difference(const json::Value& record, const json::Value& answer);
 
