@@ -43,8 +43,7 @@ std::vector<std::string> arguments_of(const std::vector<OptionPair>& pairs) {
     } else if (pair.name.starts_with("--")) {
       out.insert(out.end(), {pair.name, pair.value});
     } else {
-      out.insert(out.end(),
-                 {"--set", std::string(kSetPrefix) + pair.name + "=" + pair.value});
+      out.insert(out.end(), {"--set", std::string(kSetPrefix) + pair.name + "=" + pair.value});
     }
   }
   return out;
