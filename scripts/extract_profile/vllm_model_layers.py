@@ -25,10 +25,12 @@ LAYERS = {
     "MambaMixer",
     "MambaMixer2",
     "ShortConv",
-    "KimiDeltaAttention",
     "GatedDeltaNetAttention",
+    "KimiGatedDeltaNetAttention",
+    "OlmoHybridGatedDeltaNetAttention",
     "QwenGatedDeltaNetAttention",
-    "OLMoGatedDeltaNetAttention",
+    "BailingMoELinearAttention",
+    "MiniMaxText01LinearAttention",
 }
 # Base classes of layers that a model module defines for itself.
 LAYER_BASES = {"MambaBase", "AttentionLayerBase", "GatedDeltaNetAttention", "LinearAttention"}

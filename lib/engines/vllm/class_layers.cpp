@@ -47,7 +47,11 @@ constexpr auto kStateNames = std::to_array<StateName>({
     {"MambaMixer2", "mamba2"},
     {"ShortConv", "short_conv"},
     {"QwenGatedDeltaNetAttention", "gdn"},
-    {"OLMoGatedDeltaNetAttention", "gdn"},
+    {"OlmoHybridGatedDeltaNetAttention", "gdn"},
+    {"KimiGatedDeltaNetAttention", "kda"},
+    {"KimiK3DeltaAttention", "kda"},
+    {"MiniMaxText01LinearAttention", "linear"},
+    {"BailingMoELinearAttention", "bailing_linear"},
 });
 
 bool set_flag(const auto& names, std::string_view name, ClassLayers& out) {

@@ -25,7 +25,8 @@ struct ClassLayers {
   bool indexer = false;
   bool recent_window = false;  // R-SWA
   bool static_sink = false;
-  std::string state = {};  // "mamba1", "mamba2", "short_conv", "gdn"; empty: none
+  // "mamba1", "mamba2", "short_conv", "gdn", "kda", "linear", "bailing_linear"; empty: none.
+  std::string state = {};
   // Layers of the class's own that cannot be derived here.
   std::vector<std::string> unknown = {};
 };

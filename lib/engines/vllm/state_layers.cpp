@@ -8,6 +8,7 @@ namespace {
 struct StateClass {
   std::string_view kind;
   std::string_view backend;  // class name
+  int since = 0;             // minor release
 };
 
 constexpr auto kStateClasses = std::to_array<StateClass>({
@@ -15,6 +16,10 @@ constexpr auto kStateClasses = std::to_array<StateClass>({
     {"mamba2", "Mamba2AttentionBackend"},
     {"short_conv", "ShortConvAttentionBackend"},
     {"gdn", "GDNAttentionBackend"},
+    {"kda", "GDNAttentionBackend"},
+    {"kda", "KimiK3KDAAttentionBackend", 33},
+    {"linear", "LinearAttentionBackend"},
+    {"bailing_linear", "BailingLinearAttentionBackend"},
 });
 
 // The engine's type names for states: "auto" is the model's.
@@ -58,11 +63,22 @@ std::int64_t sharded_groups(std::int64_t groups, std::int64_t tp) {
   return groups % tp == 0 ? groups : tp;
 }
 
-}  // namespace
+using Shapes = std::vector<std::vector<std::int64_t>>;
 
-bool fill_state(const RunState& state, std::string_view kind, BuiltLayer& layer) {
+// Linear attention without a convolution: one matrix a head.
+Shapes linear_shapes(const RunState& state) {
+  const std::int64_t heads = state.view().total_heads;
+  const std::int64_t head = text_integer(state.question.model, "head_dim")
+                                .value_or(heads == 0 ? 0 : state.view().hidden_size / heads);
+  return {{heads / state.run().tp, head, head}};
+}
+
+// Empty for a kind that has no formula here, or numbers that the configuration lacks.
+Shapes shapes_of(const RunState& state, std::string_view kind) {
+  if (kind.ends_with("linear")) return linear_shapes(state);
   const auto& sizes = state.question.model.linear_state;
-  if (!sizes || !sizes->conv_kernel) return false;
+  if (!sizes || !sizes->conv_kernel) return {};
+  const bool later = state.profile().at_least(0, 33);
   const std::int64_t tp = state.run().tp;
   const std::int64_t taps = *sizes->conv_kernel - 1;
   const std::int64_t drafted = taps + state.run().speculative_tokens;
@@ -71,34 +87,45 @@ bool fill_state(const RunState& state, std::string_view kind, BuiltLayer& layer)
   const std::int64_t head = sizes->head_dim.value_or(0);
   const std::int64_t groups = sizes->num_groups.value_or(1);
   const std::int64_t size = sizes->state_size.value_or(0);
-  if (kind == "mamba1") {
-    layer.state_shapes = {{taps, width / tp}, {width / tp, size}};
-  } else if (kind == "mamba2") {
-    const std::int64_t channels = width + 2 * sharded_groups(groups, tp) * size;
-    layer.state_shapes = {{drafted, channels / tp}, {heads / tp, head, size}};
-  } else if (kind == "short_conv") {
-    const bool later = state.profile().at_least(0, 33);
-    layer.state_shapes = {{later ? drafted : taps, width / tp}};
-  } else if (kind == "gdn") {
-    const std::int64_t channels = 2 * groups * size + heads * head;
-    layer.state_shapes = {{drafted, channels / tp}, {heads / tp, head, size}};
-    layer.checkpoint_alignment = checkpoint_alignment(state, size);
-  } else {
-    return false;
+  if (kind == "mamba1") return {{taps, width / tp}, {width / tp, size}};
+  if (kind == "short_conv") return {{later ? drafted : taps, width / tp}};
+  if (kind == "kda") {
+    return {{later ? drafted : taps, 3 * heads * head / tp}, {heads / tp, head, head}};
   }
+  const std::int64_t channels = kind == "mamba2" ? width + 2 * sharded_groups(groups, tp) * size
+                                                 : 2 * groups * size + heads * head;
+  return {{drafted, channels / tp}, {heads / tp, head, size}};
+}
+
+void set_backend(const RunState& state, std::string_view kind, BuiltLayer& layer) {
+  for (const StateClass& known : kStateClasses) {
+    if (known.kind != kind || state.profile().release.minor < known.since) continue;
+    layer.class_name = known.backend;
+    layer.backend = state.profile().find_layer_class(known.backend);
+    layer.reported_backend = layer.backend != nullptr ? layer.backend->reported_name : "";
+  }
+}
+
+}  // namespace
+
+bool fill_state(const RunState& state, std::string_view kind, BuiltLayer& layer) {
+  layer.state_shapes = shapes_of(state, kind);
+  if (layer.state_shapes.empty()) return false;
   const std::string conv = state_dtype(state, state.flags().mamba_cache_dtype, "");
   layer.state_dtypes = {conv};
   if (layer.state_shapes.size() > 1) {
-    layer.state_dtypes.push_back(state_dtype(state, state.run().mamba_ssm_cache_dtype, conv));
+    const bool exact = kind == "kda";  // its recurrent state is kept in float32
+    layer.state_dtypes.push_back(state_dtype(
+        state,
+        exact && !state.profile().at_least(0, 33) ? "auto" : state.run().mamba_ssm_cache_dtype,
+        exact ? "float32" : conv));
+  }
+  if (kind == "gdn") {
+    layer.checkpoint_alignment = checkpoint_alignment(state, layer.state_shapes[1][2]);
   }
   layer.state_kind = kind;
   layer.role = LayerRole::kState;
-  for (const StateClass& known : kStateClasses) {
-    if (known.kind != kind) continue;
-    layer.backend = state.profile().find_layer_class(known.backend);
-    layer.class_name = known.backend;
-    layer.reported_backend = layer.backend != nullptr ? layer.backend->reported_name : "";
-  }
+  set_backend(state, kind, layer);
   return true;
 }
 
