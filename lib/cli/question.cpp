@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/information.h"
 #include "engines/external_models.h"
+#include "engines/gguf_input.h"
 #include "hardware/probe.h"
 
 #include <fmt/format.h>
@@ -415,7 +416,7 @@ Result<report::InputAnswer> answer_question(const Question& question, config::Mo
   for (const EngineQuestion& asked : question.engines) {
     request.deployment = asked.deployment;
     request.environment = asked.environment;
-    report::EngineAnswer answer{.resolution = asked.engine->resolve(request),
+    report::EngineAnswer answer{.resolution = engines::resolve_input(*asked.engine, request),
                                 .why_not_backend = question.why_not_backend};
     answer.resolution.warnings.insert(answer.resolution.warnings.end(), asked.warnings.begin(),
                                       asked.warnings.end());

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "engines/llamacpp/engine.h"
 #include "engines/sglang/engine.h"
 #include "engines/sglang/profile.h"
 #include "engines/trtllm/engine.h"
@@ -51,6 +52,7 @@ std::vector<const Engine*> collect_engines() {
   std::vector<const Engine*> out = {&trtllm::engine()};
   for (const Engine* engine : vllm::engines()) out.push_back(engine);
   out.push_back(&sglang::engine());
+  out.push_back(&llamacpp::engine());
   return out;
 }
 
@@ -75,6 +77,7 @@ using UseFolder = Result<void> (*)(const std::string& folder);
 Result<UseFolder> reader_of(const std::string& engine, const std::string& folder) {
   if (engine == "trtllm") return UseFolder(trtllm::use_profile_folder);
   if (engine == "vllm") return UseFolder(vllm::use_profile_folder);
+  if (engine == "llamacpp") return UseFolder(llamacpp::use_profile_folder);
   if (engine == "sglang") return UseFolder(sglang::use_profile_folder);
   return fail({.code = ErrorCode::kInputSchema,
                .message = "the table is of an engine that this build does not know",

@@ -122,7 +122,7 @@ constexpr auto kTables = std::to_array<Table>({
     {"gguf-architectures", gguf_rows},
     {"backends", backend_rows},
     {"kernels", kernel_rows},
-    {"dtypes", type_rows},
+    {"gguf-types", type_rows},
     {"kv-dtypes", cache_type_rows},
     {"packages", [] { return std::vector<TableRow>{}; }},
     {"settings", setting_rows},
@@ -130,8 +130,7 @@ constexpr auto kTables = std::to_array<Table>({
     {"sources", source_rows},
 });
 
-// --- why not
-// --------------------------------------------------------------------------------------
+// --- why not -------------------------------------------------------------------------------------
 
 bool is_admitted(const Resolution& resolution, std::string_view backend) {
   if (resolution.error) return false;

@@ -296,6 +296,7 @@ class Resolver {
         return tell_on_cpu();
       case FlashRule::kProbed:
         draft.rule = "LCPP-FA-PROBED";
+        draft.reason = "every layer's attention runs on the device of its cache";
         break;
       case FlashRule::kProbedMissing:
         return fall_back("LCPP-FA-PROBE-FAILED",
