@@ -19,19 +19,12 @@ namespace kernelpath::engines::vllm {
 // What the cache part reads of the model beside its layers.
 struct CacheModel {
   bool use_mla = false;
-  bool hybrid = false;               // the class is, and not all its layers are attention
-  std::int64_t head_size = 0;        // of the model, whatever a layer has
-  std::int64_t num_kv_heads = 0;     // of a rank
-  std::int64_t num_heads = 0;        // query heads of a rank
-  std::int64_t total_num_heads = 0;  // of the model
-  std::int64_t total_kv_heads = 0;   // of the model
+  bool hybrid = false;            // the class is, and not all its layers are attention
+  std::int64_t head_size = 0;     // of the model, whatever a layer has
+  std::int64_t num_kv_heads = 0;  // of a rank
+  std::int64_t num_heads = 0;     // query heads of a rank
   std::optional<std::int64_t> mamba_chunk_size = {};
   std::optional<std::int64_t> user_mamba_block_size = {};
-  // Gated delta net layers: heads of keys, for its FlashInfer prefill kernel.
-  std::optional<std::int64_t> linear_key_head_dim = {};
-  bool pooling = false;
-  bool encoder_decoder = false;
-  bool draft_is_eagle = false;
 };
 
 // A change or a limit that the cache part met, as a step of a Resolution.

@@ -14,7 +14,6 @@ namespace kernelpath::engines::vllm {
 namespace {
 
 constexpr std::string_view kFlashInfer = "FLASHINFER";
-constexpr std::string_view kFlex = "FLEX_ATTENTION";
 constexpr hardware::Capability kHopper = {.major = 9, .minor = 0};
 
 RunError refusal(std::string_view stage, std::string_view type, std::string text,
@@ -23,20 +22,6 @@ RunError refusal(std::string_view stage, std::string_view type, std::string text
           .type = std::string(type),
           .text = std::move(text),
           .rule = std::string(rule)};
-}
-
-std::optional<RunError> check_flex(const SelectorContext& context, const BuiltLayer& layer) {
-  const bool softcap = context.settings.model && context.settings.model->has_softcap;
-  if (softcap) {
-    return refusal("model", "NotImplementedError",
-                   "FlexAttention does not support logits soft cap yet.",
-                   "VLLM-LAYER-FLEX-SOFTCAP");
-  }
-  if (layer.shares_cache) {
-    return refusal("model", "NotImplementedError", "FlexAttention does not support kv sharing yet.",
-                   "VLLM-LAYER-FLEX-SHARING");
-  }
-  return std::nullopt;
 }
 
 std::string implementation_name(const BuiltLayer& layer, const ImplementationInfo& info) {
@@ -110,27 +95,6 @@ bool varlen_with_dcp(const BackendClass& backend) {
 
 }  // namespace
 
-std::optional<RunError> check_built_layer(const SelectorContext& context, const RunConfig& run,
-                                          const BuiltLayer& layer) {
-  if (layer.reported_backend == kFlashInfer &&
-      (layer.role == LayerRole::kEncoderOnly || layer.role == LayerRole::kCross)) {
-    return refusal("model", "NotImplementedError",
-                   "Encoder self-attention and encoder/decoder cross-attention are not implemented "
-                   "for FlashInferImpl",
-                   "VLLM-LAYER-FLASHINFER-DECODER-ONLY");
-  }
-  if (layer.reported_backend == kFlex) return check_flex(context, layer);
-  const bool later = context.profile.at_least(0, 33);
-  if (later && run.dcp > 1 && layer.reported_backend == "FLASHMLA_SPARSE" &&
-      !context.profile.is_quantized(layer.kv_dtype)) {
-    return refusal("model", "NotImplementedError",
-                   "DCP for FlashMLA sparse requires an fp8_ds_mla kv-cache; the bf16 sparse path "
-                   "is not supported under DCP.",
-                   "VLLM-DCP-FLASHMLA-SPARSE-BF16");
-  }
-  return std::nullopt;
-}
-
 std::optional<RunError> check_context_parallel(const SelectorContext& context, const RunConfig& run,
                                                std::span<const BuiltLayer> layers) {
   if (run.dcp * run.pcp <= 1) return std::nullopt;
@@ -157,8 +121,9 @@ std::optional<RunError> check_metadata_builders(const SelectorContext& context,
     }
     if (!later && layer.role == LayerRole::kIndexer && run.dcp > 1 && run.cp_interleave > 1) {
       return refusal("metadata builder", "NotImplementedError",
-                     "The sparse indexer does not support DCP with cp_kv_cache_interleave_size > "
-                     "1.",
+                     fmt::format("DCP sparse indexer currently supports only "
+                                 "cp_kv_cache_interleave_size=1 (got {}).",
+                                 run.cp_interleave),
                      "VLLM-BUILDER-INDEXER-INTERLEAVE");
     }
   }

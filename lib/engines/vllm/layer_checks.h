@@ -9,11 +9,6 @@
 
 namespace kernelpath::engines::vllm {
 
-// What a layer's implementation raises when it is built, after its backend was accepted (stage
-// "model"). Source: __init__ of the implementations in v1/attention/backends.
-std::optional<RunError> check_built_layer(const SelectorContext& context, const RunConfig& run,
-                                          const BuiltLayer& layer);
-
 // Context parallelism against every layer's implementation, once all are built (stage "dcp").
 // Source: v1/worker/cp_utils.py, check_attention_cp_compatibility.
 std::optional<RunError> check_context_parallel(const SelectorContext& context, const RunConfig& run,

@@ -14,8 +14,6 @@ constexpr std::string_view kWorkerUtils = "vllm/v1/worker/utils.py";
 constexpr std::string_view kContextParallel = "vllm/v1/worker/cp_utils.py";
 constexpr std::string_view kLayouts = "vllm/v1/attention/backends/utils.py";
 constexpr std::string_view kFlashInfer = "vllm/v1/attention/backends/flashinfer.py";
-constexpr std::string_view kFlex = "vllm/v1/attention/backends/flex_attention.py";
-constexpr std::string_view kFlashMlaSparse = "vllm/v1/attention/backends/mla/flashmla_sparse.py";
 constexpr std::string_view kIndexer = "vllm/v1/attention/backends/mla/indexer.py";
 constexpr std::string_view kCompilation = "vllm/config/compilation.py";
 
@@ -89,21 +87,9 @@ constexpr auto kRules = std::to_array<RuleInfo>({
     {"VLLM-DCP-WINDOW", "Decode context parallelism has no sliding windows.",
      "The memory estimate of a window counts whole sequences.",
      "Leave decode context parallelism out for this model.", kSpecs, ""},
-    {"VLLM-DCP-FLASHMLA-SPARSE-BF16",
-     "FLASHMLA_SPARSE needs the packed fp8 cache for decode context parallelism.",
-     "Its bf16 path returns no log-sum-exp.", "Set --kv-cache-dtype fp8.", kFlashMlaSparse, ""},
     {"VLLM-PCP-UNSUPPORTED", "A layer's backend has no prefill context parallelism.",
      "Prefills are split over ranks by the backend itself.",
      "Leave prefill context parallelism out, or choose another backend.", kContextParallel, ""},
-    {"VLLM-LAYER-FLASHINFER-DECODER-ONLY", "FLASHINFER serves decoder attention only.",
-     "Encoder and cross attention have no kernel there.",
-     "Leave --attention-backend out for this model.", kFlashInfer, ""},
-    {"VLLM-LAYER-FLEX-SOFTCAP", "FLEX_ATTENTION has no soft cap of logits.",
-     "Its implementation refuses a model that has one.", "Choose another attention backend.", kFlex,
-     ""},
-    {"VLLM-LAYER-FLEX-SHARING", "FLEX_ATTENTION has no layers that share a cache.",
-     "Its implementation refuses a model that has some.", "Choose another attention backend.",
-     kFlex, ""},
     {"VLLM-BUILDER-FLASHINFER-WINDOW", "FLASHINFER fails on Hopper with sliding windows.",
      "Selection does not ask about windows; the metadata builder refuses them.",
      "Leave --attention-backend out: FLASH_ATTN serves this model.", kFlashInfer, ""},

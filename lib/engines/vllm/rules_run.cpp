@@ -13,7 +13,6 @@ constexpr std::string_view kArguments = "vllm/engine/arg_utils.py";
 constexpr std::string_view kHooks = "vllm/model_executor/models/config.py";
 constexpr std::string_view kConfig = "vllm/config/vllm.py";
 constexpr std::string_view kFlex = "vllm/v1/attention/backends/flex_attention.py";
-constexpr std::string_view kFlashInfer = "vllm/v1/attention/backends/flashinfer.py";
 constexpr std::string_view kLatent = "vllm/model_executor/layers/attention/mla_attention.py";
 constexpr std::string_view kDeepseekV4 = "vllm/models/deepseek_v4/attention.py";
 constexpr std::string_view kParallel = "vllm/config/parallel.py";
@@ -77,12 +76,8 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      "Its results depend on where a sequence is cut.", "Choose another backend.", kAttention, ""},
     {"VLLM-ALIBI-SQRT", "The backend has no square root of ALiBi slopes.",
      "Only some kernels apply it.", "Leave the choice to the engine.", kAttention, ""},
-    {"VLLM-FLEX-REFUSED", "FLEX_ATTENTION has no soft cap and no ALiBi.",
-     "Its masks are compiled without them.", "Leave the choice to the engine.", kFlex, ""},
-    {"VLLM-FLASHINFER-WINDOW",
-     "FLASHINFER's metadata builder refuses sliding windows on compute capability 9.0.",
-     "The layer was accepted before the builder looked at it.", "Use another backend, or 0.33.",
-     kFlashInfer, ""},
+    {"VLLM-FLEX-REFUSED", "FLEX_ATTENTION has no soft cap, no ALiBi, no shared cache.",
+     "Its implementation refuses such a layer.", "Leave the choice to the engine.", kFlex, ""},
     {"VLLM-LAYERS-SHARED", "Layers read the cache of an earlier layer.", "The model says which.",
      "", kAttention, ""},
     {"VLLM-MLA-NVFP4", "Latent attention has no nvfp4 cache.", "No kernel reads it.",

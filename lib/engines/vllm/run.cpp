@@ -1,8 +1,7 @@
 #include "engines/vllm/run.h"
 
+#include "engines/vllm/layer_checks.h"
 #include "engines/vllm/run_state.h"
-
-#include <algorithm>
 
 namespace kernelpath::engines::vllm {
 namespace {
@@ -29,15 +28,9 @@ CacheModel cache_model(const RunState& state) {
                  .head_size = view.head_size,
                  .num_kv_heads = view.kv_heads,
                  .num_heads = view.heads,
-                 .total_num_heads = view.total_heads,
-                 .total_kv_heads = view.total_kv_heads,
-                 .user_mamba_block_size = state.flags().mamba_block_size,
-                 .pooling = view.pooling,
-                 .encoder_decoder = view.encoder_decoder};
+                 .user_mamba_block_size = state.flags().mamba_block_size};
   out.mamba_chunk_size = text_integer(model, "mamba_chunk_size");
   if (!out.mamba_chunk_size) out.mamba_chunk_size = text_integer(model, "chunk_size");
-  out.linear_key_head_dim = text_integer(model, "linear_key_head_dim");
-  out.draft_is_eagle = state.run().speculative_method.starts_with("eagle");
   return out;
 }
 
@@ -77,20 +70,9 @@ bool plan_graphs(RunState& state) {
   return state.raise(*out.graphs->error);
 }
 
-// What comes last: builders of the attention's metadata. Source:
-// v1/attention/backends/flashinfer.py.
 bool build_metadata(RunState& state) {
-  const bool refuses = !state.profile().at_least(0, 33) && state.question.machine.family(9) &&
-                       state.question.machine.capability.minor == 0;
-  const bool slides = std::ranges::any_of(state.out.layers, [](const BuiltLayer& layer) {
-    return layer.reported_backend == "FLASHINFER" && layer.window;
-  });
-  if (!refuses || !slides) return true;
-  return state.raise({.stage = "metadata builder",
-                      .type = "NotImplementedError",
-                      .text = "FlashInfer backend currently does not support models with sliding "
-                              "window on compute capability 9.0",
-                      .rule = "VLLM-FLASHINFER-WINDOW"});
+  const auto error = check_metadata_builders(state.context(), state.run(), state.out.layers);
+  return !error || state.raise(*error);
 }
 
 // Returns the mode after the configuration was read, empty where the run ended before.

@@ -65,6 +65,14 @@ class LayerBuilder {
     return true;
   }
 
+  // Layers that share a cache come after those that they share it with.
+  bool check_sharing(std::int64_t layers) {
+    const auto& built = state_.out.layers;
+    const bool flex =
+        std::ranges::find(built, "FLEX_ATTENTION", &BuiltLayer::reported_backend) != built.end();
+    return layers == 0 || !flex || refuse_flex("kv sharing");
+  }
+
  private:
   // The run's, unless the layer is named in the skip list; a scheme of the checkpoint counts where
   // nobody asked for a type.
@@ -213,11 +221,15 @@ class LayerBuilder {
           fmt::format("use_alibi_sqrt is not supported by backend {}.", layer.reported_backend)));
     }
     if (layer.reported_backend == "FLEX_ATTENTION" && (planned.soft_cap || planned.alibi)) {
-      return state_.raise(
-          model_error("NotImplementedError", "VLLM-FLEX-REFUSED",
-                      "FlexAttention does not support logits soft cap or alibi slopes yet."));
+      return refuse_flex(planned.alibi ? "alibi slopes" : "logits soft cap");
     }
     return check_scales(layer);
+  }
+
+  bool refuse_flex(std::string_view lacking) {
+    return state_.raise(
+        model_error("NotImplementedError", "VLLM-FLEX-REFUSED",
+                    fmt::format("FlexAttention does not support {} yet.", lacking)));
   }
 
   // fp8_e5m2 does not go with a checkpoint that brings scales for its cache.
@@ -317,7 +329,8 @@ bool build_and_select(RunState& state) {
   }
   LayerBuilder builder(state);
   return std::ranges::all_of(plan.layers,
-                             [&](PlannedLayer& planned) { return builder.build(planned); });
+                             [&](PlannedLayer& planned) { return builder.build(planned); }) &&
+         builder.check_sharing(plan.sharing);
 }
 
 }  // namespace kernelpath::engines::vllm

@@ -199,14 +199,6 @@ TEST(MetadataBuilder, FlashInferWithAWindowOnHopper_FailsUntil0320) {
   }
 }
 
-TEST(BuiltLayer, FlashInferOutsideADecoder_IsRefused) {
-  CacheCase run("0.25.1");
-  BuiltLayer& layer = run.attention("FLASHINFER");
-  EXPECT_FALSE(check_built_layer(run.context(), run.run, layer));
-  layer.role = LayerRole::kCross;
-  ASSERT_TRUE(check_built_layer(run.context(), run.run, layer));
-}
-
 TEST(DecodeThreshold, Speculation_LengthensWhatIsADecode) {
   CacheCase run("0.25.1");
   run.run.speculative_tokens = 3;
