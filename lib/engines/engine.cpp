@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "engines/deepinfer/engine.h"
 #include "engines/llamacpp/engine.h"
 #include "engines/sglang/engine.h"
 #include "engines/sglang/profile.h"
@@ -53,6 +54,7 @@ std::vector<const Engine*> collect_engines() {
   for (const Engine* engine : vllm::engines()) out.push_back(engine);
   out.push_back(&sglang::engine());
   out.push_back(&llamacpp::engine());
+  out.push_back(&deepinfer::engine());
   return out;
 }
 
