@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/rule_information.h"
 #include "engines/engine.h"
+#include "engines/gguf_input.h"
 #include "hardware/device.h"
 #include "json/writer.h"
 
@@ -182,7 +183,7 @@ Result<std::string> explain_text(std::string_view code, bool json) {
     explain_error_json(w, *info);
   }
   for (const engines::Engine* engine : engines::all_engines()) {
-    for (const engines::RuleInfo& rule : engine->rules()) {
+    for (const engines::RuleInfo& rule : engines::listed_rules(*engine)) {
       if (!equal_ignoring_case(rule.id, code)) continue;
       text += explain_rule_text(*engine, rule);
       explain_rule_json(w, *engine, rule);

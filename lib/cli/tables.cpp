@@ -3,6 +3,7 @@
 #include "cli/information.h"
 #include "cli/rule_information.h"
 #include "engines/engine.h"
+#include "engines/gguf_input.h"
 #include "hardware/device.h"
 #include "json/writer.h"
 #include "report/blocks.h"
@@ -81,7 +82,7 @@ std::vector<TableRow> error_rows() {
 
 std::vector<TableRow> rule_rows(const Engine& engine) {
   std::vector<TableRow> out;
-  for (const engines::RuleInfo& rule : engine.rules()) {
+  for (const engines::RuleInfo& rule : engines::listed_rules(engine)) {
     out.push_back({std::string(rule.id),
                    {{"file", std::string(rule.file)}, {"summary", std::string(rule.summary)}}});
   }
@@ -246,7 +247,9 @@ std::vector<std::string> table_words(std::string_view table) {
       append_new(out, std::string(engine->name()));
       append_new(out, fmt::format("{}@{}", engine->name(), engine->version()));
     } else if (table == "codes" || table == "rules") {
-      for (const engines::RuleInfo& rule : engine->rules()) append_new(out, std::string(rule.id));
+      for (const engines::RuleInfo& rule : engines::listed_rules(*engine)) {
+        append_new(out, std::string(rule.id));
+      }
     } else {
       for (const TableRow& row : engine->table(table)) append_new(out, row.name);
     }

@@ -18,7 +18,12 @@ constexpr RuleInfo kRule = {"GGUF-INPUT",
 
 }  // namespace
 
-const RuleInfo& gguf_input_rule() { return kRule; }
+std::vector<RuleInfo> listed_rules(const Engine& engine) {
+  const auto rules = engine.rules();
+  std::vector<RuleInfo> out(rules.begin(), rules.end());
+  if (engine.name() != kTakesGguf) out.push_back(kRule);
+  return out;
+}
 
 Resolution resolve_input(const Engine& engine, const Request& request) {
   if (request.model.gguf == nullptr || engine.name() == kTakesGguf) return engine.resolve(request);
