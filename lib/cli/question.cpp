@@ -333,8 +333,19 @@ Result<ExternalModels> load_external_models(const Settings& settings) {
 
 namespace {
 
+// Whether one of the engines has a backend of this name, in any case.
+bool is_some_backend(const std::vector<EngineQuestion>& questions, std::string_view name) {
+  if (equal_ignoring_case(name, "auto")) return true;
+  return std::any_of(questions.begin(), questions.end(), [&](const EngineQuestion& question) {
+    const std::vector<std::string> names = row_names(*question.engine, "backends");
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& known) { return equal_ignoring_case(known, name); });
+  });
+}
+
 // A value that no engine takes is wrong use; one that some engine takes is the others' refusal, in
-// their answers. --set is for one engine alone.
+// their answers. An engine without the option takes everything, so a backend's name has to be in a
+// table. --set is for one engine alone.
 Result<void> check_engines(const std::vector<EngineQuestion>& questions) {
   std::optional<Error> first;
   bool any_accepts = false;
@@ -344,10 +355,14 @@ Result<void> check_engines(const std::vector<EngineQuestion>& questions) {
       any_accepts = true;
       continue;
     }
-    if (checked.error().where.starts_with("--set")) return checked;
+    const bool own = !question.deployment.settings.empty();
+    if (own && checked.error().where.starts_with("--set")) return checked;
     if (!first) first = checked.error();
   }
-  if (first && !any_accepts) return fail(std::move(*first));
+  if (!first) return {};
+  const std::optional<std::string>& backend = questions.front().deployment.backend;
+  const bool misspelt = backend && !is_some_backend(questions, *backend);
+  if (!any_accepts || misspelt) return fail(std::move(*first));
   return {};
 }
 
