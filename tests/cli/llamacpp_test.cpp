@@ -1,0 +1,82 @@
+#include "../unit/checkpoint/build_gguf.h"
+#include "json/document.h"
+#include "run_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+// llama.cpp as an engine of llm-inspect, and a GGUF file as MODEL.
+
+namespace kernelpath::testing {
+namespace {
+
+using checkpoint::GgufBuilder;
+using checkpoint::GgufType;
+using ::testing::HasSubstr;
+
+std::string llama() { return config_folder("meta-llama__Meta-Llama-3.1-8B"); }
+
+// The answer of the only engine that was asked.
+json::Value engine_answer(std::vector<std::string> arguments) {
+  arguments.emplace_back("--json");
+  const Outcome outcome = inspect(std::move(arguments));
+  const auto parsed = json::parse(outcome.out, "");
+  EXPECT_TRUE(parsed) << outcome.out.substr(0, 300) << outcome.err;
+  if (!parsed) return json::Value::null();
+  return parsed->root.find("inputs")->items()[0].find("engines")->items()[0];
+}
+
+std::string gguf_file() {
+  GgufBuilder file;
+  file.text("general.architecture", "llama")
+      .u32("llama.block_count", 2)
+      .u32("llama.context_length", 4096)
+      .u32("llama.embedding_length", 1024)
+      .u32("llama.feed_forward_length", 2048)
+      .u32("llama.attention.head_count", 8)
+      .u32("llama.attention.head_count_kv", 2)
+      .u32("llama.vocab_size", 32)
+      .number("llama.attention.layer_norm_rms_epsilon", GgufType::kFloat32, 1e-5F);
+  return file.bytes();
+}
+
+TEST(Llamacpp, Config_GetsTheClassOfItsConvertedFile) {
+  const json::Value answer = engine_answer({llama(), "--engine", "llamacpp"});
+  EXPECT_EQ(answer.find("model_class")->as_string(), "llama_model_llama");
+  EXPECT_EQ(answer.find("attention")->find("selected")->as_string(), "on");
+}
+
+TEST(Llamacpp, QuantizedValuesWithoutFlashAttention_AreRefused) {
+  const json::Value answer = engine_answer(
+      {llama(), "--engine", "llamacpp", "--set", "llamacpp.cache_type_v=q8_0", "--backend", "off"});
+  EXPECT_THAT(answer.find("error")->find("message")->as_string(),
+              HasSubstr("quantized V cache requires flash_attn to be enabled"));
+}
+
+TEST(Llamacpp, GgufFile_IsAModel) {
+  const TemporaryFolder folder;
+  const json::Value answer =
+      engine_answer({folder.write("m.gguf", gguf_file()), "--engine", "llamacpp"});
+  EXPECT_EQ(answer.find("model_class")->as_string(), "llama_model_llama");
+  EXPECT_EQ(answer.find("attention")->find("selected")->as_string(), "on");
+}
+
+TEST(Llamacpp, GgufFile_IsRefusedByEnginesThatLoadNone) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("m.gguf", gguf_file());
+  for (const char* engine : {"trtllm", "vllm"}) {
+    const json::Value answer = engine_answer({file, "--engine", engine});
+    EXPECT_EQ(answer.find("status")->as_string(), "unsupported");
+    EXPECT_EQ(answer.find("error")->find("code")->as_string(), "GGUF-INPUT");
+  }
+}
+
+TEST(Llamacpp, CutGgufFile_SaysWhere) {
+  const TemporaryFolder folder;
+  const Outcome outcome = inspect({folder.write("config.json", gguf_file().substr(0, 60))});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("error[CHECKPOINT]"));
+}
+
+}  // namespace
+}  // namespace kernelpath::testing
