@@ -1,5 +1,7 @@
 #include "cli/validate_judge.h"
 
+#include "engines/gguf_input.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -11,10 +13,11 @@ using features::Facts;
 engines::Resolution resolve(const EngineCombination& combination,
                             const engines::Deployment& deployment,
                             const config::ModelConfig& model) {
-  return combination.engine->resolve({.model = model,
-                                      .device = combination.device,
-                                      .deployment = deployment,
-                                      .environment = combination.arguments.environment});
+  return engines::resolve_input(*combination.engine,
+                                {.model = model,
+                                 .device = combination.device,
+                                 .deployment = deployment,
+                                 .environment = combination.arguments.environment});
 }
 
 bool has_step(const engines::Resolution& resolution, std::string_view rule) {
