@@ -33,7 +33,8 @@ void add_suggestions(const ValidateQuestion& question, const EngineQuestion& eng
   }
   if (errors.size() < 2) return;
   features::SearchLimits limits = kForAll;
-  limits.max_changes = std::max(limits.max_changes, errors.size());
+  // A rank count or a sequence that was refused hides that the weights or the cache do not fit.
+  limits.max_changes = std::max(limits.max_changes, errors.size() + 3);
   part.own.suggestion = features::search_text(features::search_all(problem, limits), limits);
 }
 
