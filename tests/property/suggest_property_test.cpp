@@ -9,17 +9,12 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace kernelpath::cli {
 namespace {
-
-// Every case is several searches, each of which resolves a model many times: fewer cases than the
-// usual hundred. Read by rapidcheck at its first property.
-const int kFewerCases = setenv("RC_PARAMS", "max_success=30", 0);
 
 using Call = std::vector<std::string>;
 
