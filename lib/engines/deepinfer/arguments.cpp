@@ -56,15 +56,27 @@ std::string first_unknown(const json::Value& flags) {
   return {};
 }
 
-// Beyond this no deployment means it, and sizes made of it could not be told any more.
-void refuse_large_counts(const json::Value& flags, AnswerFields& fields) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  if (!flags.is_object()) return;
+// Lengths may go far beyond what models have; counts are multiplied with each other.
+std::string first_too_large(const json::Value& flags) {
+  constexpr std::int64_t kMostTokens = std::int64_t{1} << 53;
+  constexpr std::int64_t kMostCount = std::int64_t{1} << 31;
+  if (!flags.is_object()) return {};
   for (const json::Member& member : flags.members()) {
     if (!member.value.is_integer()) continue;
+    const bool length = member.key == "max_model_len" || member.key == "max_num_batched_tokens";
+    const std::int64_t most = length ? kMostTokens : kMostCount;
     const std::int64_t value = member.value.as_integer();
-    if (value < -kMost || value > kMost) fields.refuse(member.key, "must be at most 2^31");
+    if (value < -most || value > most) return member.key;
   }
+  return {};
+}
+
+Checked<bool> check_sizes(const Arguments& arguments) {
+  if (arguments.too_large.empty()) return true;
+  return raise({.stage = std::string(kStage),
+                .type = "OverflowError",
+                .text = fmt::format("{} is beyond any deployment", arguments.too_large),
+                .rule = "argument-too-large"});
 }
 
 }  // namespace
@@ -110,7 +122,7 @@ Result<Arguments> read_arguments(const json::Value& flags, const std::string& po
   out.expert_parallel_size = fields.integer("expert_parallel_size", out.expert_parallel_size);
   out.engram_parallel_size = fields.integer("engram_parallel_size", out.engram_parallel_size);
   out.engine_rank = fields.integer("engine_rank", out.engine_rank);
-  refuse_large_counts(flags, fields);
+  out.too_large = first_too_large(flags);
   KERNELPATH_CHECK_OK(fields.status());
   return out;
 }
@@ -126,6 +138,7 @@ bool multimodal_pool(const Arguments& arguments, const Variables& variables) {
 }
 
 Checked<Limits> resolve_limits(const Arguments& arguments, const Variables& variables) {
+  DEEPINFER_CHECK(check_sizes(arguments));
   Limits out;
   DEEPINFER_TRY(draft, variables.draft_length(kStage));
   out.draft_length = draft;
@@ -146,6 +159,7 @@ Checked<Limits> resolve_limits(const Arguments& arguments, const Variables& vari
 }
 
 Checked<ParallelSizes> resolve_parallel_sizes(const Arguments& arguments) {
+  DEEPINFER_CHECK(check_sizes(arguments));
   const std::string stage(kStage);
   ParallelSizes out;
   out.context = arguments.context_parallel_size;

@@ -36,6 +36,8 @@ struct Arguments {
   std::int64_t engine_rank = 0;
   // The first argument that the engine does not have; empty: none.
   std::string unknown = {};
+  // The first argument beyond any deployment; empty: none. Sizes made of it could not be told.
+  std::string too_large = {};
 };
 
 struct ArgumentInfo {

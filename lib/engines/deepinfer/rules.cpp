@@ -34,6 +34,9 @@ constexpr auto kRows = std::to_array<Row>({
      "backend, "
      "KV dtype, tensor or pipeline parallelism and no quantisation among them.",
      "Leave the option out for this engine.", "arg_utils.py"},
+    {"DI-ARGUMENT-TOO-LARGE", "An argument is beyond any deployment.",
+     "Sizes made of it would not fit 64 bits, or the machine.", "Give a smaller number.",
+     "config.py"},
     {"DI-ARG-FINAL", "The final value of an argument that the engine works out itself.",
      "An unset argument has a rule instead of a default.", "", "config.py"},
     {"DI-MODEL-LEN-DEFAULT", "Without max_model_len the engine serves 4096 tokens.",

@@ -153,14 +153,20 @@ TEST(DeepinferEngine, WhyNotOfAnotherBackend_IsRefused) {
 }
 
 TEST(DeepinferEngine, HostileSizes_AreRefusedAndNotComputed) {
-  json::Value config = model_config();
-  const std::string text =
-      R"({"architectures":["DeepseekV41ForCausalLM"],"model_type":"deepseek_v41",)"
-      R"("text_config":{"num_hidden_layers":9223372036854775807}})";
+  for (const std::string_view name : {"max_num_seqs", "max_model_len", "data_parallel_size"}) {
+    Request request = request_on("b200");
+    request.deployment.settings = {{std::string(name), "9223372036854775807"}};
+    const Resolution answer = engine().resolve(request);
+    EXPECT_EQ(answer.status, Status::kError) << name;
+    ASSERT_TRUE(answer.error) << name;
+    EXPECT_EQ(answer.error->code, "DI-ARGUMENT-TOO-LARGE") << name;
+  }
+}
+
+TEST(DeepinferEngine, CacheBeyond32Bits_IsCounted) {
   Request request = request_on("b200");
-  request.model = *config::from_value(json::parse(text, "x")->root, {.partial = true});
-  const Resolution answer = engine().resolve(request);
-  EXPECT_EQ(answer.status, Status::kError);
+  request.deployment.max_model_len = std::int64_t{1} << 29;
+  EXPECT_EQ(engine().resolve(request).memory.kv_bytes_per_sequence, (std::int64_t{1} << 29) * 891);
 }
 
 TEST(PythonRepr, Values_AreSpeltAsPythonDoes) {
