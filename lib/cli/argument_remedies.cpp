@@ -14,7 +14,6 @@ namespace kernelpath::cli {
 namespace {
 
 using features::ArgumentInfo;
-using features::Change;
 using features::Changes;
 
 // What the user calls the argument.

@@ -89,8 +89,9 @@ class FactGroup {
   };
 
   // The last axis varies fastest.
-  EngineCombination combination(const EngineCombination& base, const features::RuleTable& table,
-                                std::size_t index) const {
+  [[nodiscard]] EngineCombination combination(const EngineCombination& base,
+                                              const features::RuleTable& table,
+                                              std::size_t index) const {
     EngineCombination out = base;
     for (std::size_t i = axes_.size(); i-- > 0;) {
       const MatrixAxis& axis = all_[axes_[i]];

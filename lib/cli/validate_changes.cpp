@@ -109,7 +109,7 @@ class DeploymentChange {
 
  private:
   // Of several fields with one option, the first is the one that the option's value states.
-  const OptionMember* member_of(const FieldInfo& field) const {
+  [[nodiscard]] const OptionMember* member_of(const FieldInfo& field) const {
     const auto* const member =
         std::find_if(kMembers.begin(), kMembers.end(),
                      [&field](const OptionMember& m) { return m.option == field.option; });
@@ -122,11 +122,11 @@ class DeploymentChange {
   }
 
   // "--speculative draft:MODEL".
-  bool is_draft_model(const FieldInfo& field) const {
+  [[nodiscard]] bool is_draft_model(const FieldInfo& field) const {
     return field.option == "--speculative" && member_of(field) == nullptr;
   }
 
-  bool reads(std::string_view name) const {
+  [[nodiscard]] bool reads(std::string_view name) const {
     const auto rows = engine_.table("settings");
     return std::any_of(rows.begin(), rows.end(),
                        [name](const engines::TableRow& row) { return row.name == name; });
