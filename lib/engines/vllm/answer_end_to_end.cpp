@@ -116,6 +116,7 @@ Result<config::ModelConfig> read_model(const Value& config) {
 
 Value integers(const std::vector<std::int64_t>& values) {
   std::vector<Value> items;
+  items.reserve(values.size());
   for (const std::int64_t value : values) items.push_back(Value::integer(value));
   return Value::array(std::move(items));
 }

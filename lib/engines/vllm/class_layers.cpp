@@ -66,7 +66,7 @@ void add_layer(std::string_view text, ClassLayers& out) {
   const std::size_t open = text.find('(');
   const std::string_view name = text.substr(0, open);
   if (!set_flag(kLayerNames, name, out)) {
-    const auto state = std::ranges::find(kStateNames, name, &StateName::name);
+    const auto* const state = std::ranges::find(kStateNames, name, &StateName::name);
     if (state != kStateNames.end()) {
       out.state = state->kind;
     } else {

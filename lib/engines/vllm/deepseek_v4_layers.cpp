@@ -98,7 +98,8 @@ class V4Builder {
     add_compressor(index, ratio, state_.view().head_size, "attn.compressor");
   }
 
-  BuiltLayer base(std::int64_t index, std::string_view part, std::string_view backend) const {
+  [[nodiscard]] BuiltLayer base(std::int64_t index, std::string_view part,
+                                std::string_view backend) const {
     BuiltLayer out;
     out.role = LayerRole::kMla;
     out.index = index;

@@ -38,13 +38,13 @@ class Planner {
     }
     // Zamba2 builds its shared attention before the layers that use it.
     if (state_.view().model_type == "zamba2") {
-      std::ranges::stable_partition(plan_.layers, [](const PlannedLayer& planned) {
-        return planned.layer.role != LayerRole::kState;
-      });
+      std::stable_partition(
+          plan_.layers.begin(), plan_.layers.end(),
+          [](const PlannedLayer& planned) { return planned.layer.role != LayerRole::kState; });
     }
     std::ranges::sort(plan_.unknown);
-    const auto repeated = std::ranges::unique(plan_.unknown);
-    plan_.unknown.erase(repeated.begin(), repeated.end());
+    plan_.unknown.erase(std::unique(plan_.unknown.begin(), plan_.unknown.end()),
+                        plan_.unknown.end());
     return std::move(plan_);
   }
 
@@ -76,7 +76,7 @@ class Planner {
     if (class_.cross && state_.view().encoder_decoder) add_cross(layer, index);
   }
 
-  PlannedLayer base(std::int64_t index) const {
+  [[nodiscard]] PlannedLayer base(std::int64_t index) const {
     PlannedLayer out;
     out.layer.index = index;
     out.layer.name = fmt::format("model.layers.{}.self_attn.attn", index);
@@ -165,7 +165,7 @@ class Planner {
   }
 
   // Some layers take the tokens that an earlier layer's indexer chose.
-  bool shares_indices(std::int64_t index) const {
+  [[nodiscard]] bool shares_indices(std::int64_t index) const {
     const json::Value* pattern = model_.file.find_non_null("index_topk_pattern");
     if (pattern != nullptr && pattern->is_string()) {
       const std::string& text = pattern->as_string();
@@ -204,7 +204,7 @@ class Planner {
   }
 
   // The window of a layer: its own, or the model's where all layers have it.
-  std::optional<std::int64_t> window_of(const config::Layer& layer) const {
+  [[nodiscard]] std::optional<std::int64_t> window_of(const config::Layer& layer) const {
     if (layer.kind != config::LayerKind::kSliding) return std::nullopt;
     if (class_.windows) return layer.window;
     const bool all = std::ranges::all_of(model_.layers, [](const config::Layer& other) {
@@ -214,7 +214,7 @@ class Planner {
   }
 
   // Which layers of a class that knows sinks have one.
-  bool has_sink(const config::Layer& layer) const {
+  [[nodiscard]] bool has_sink(const config::Layer& layer) const {
     if (!class_.sinks) return false;
     const std::string& type = state_.view().model_type;
     const bool slides = layer.kind == config::LayerKind::kSliding;
@@ -232,7 +232,7 @@ class Planner {
     return model_.attention_sinks.value_or(false);
   }
 
-  bool uses_alibi() const {
+  [[nodiscard]] bool uses_alibi() const {
     if (!class_.alibi) return false;
     if (!state_.view().model_type.starts_with("falcon")) return true;
     return text_integer(model_, "alibi").value_or(0) != 0;
