@@ -87,8 +87,8 @@ struct PackageAlias {
 };
 
 inline constexpr std::array kPackageAliases = {
-    PackageAlias{"fa2", "flash-attn-2"},   PackageAlias{"fa3", "flash-attn-3"},
-    PackageAlias{"fa4", "flash-attn-4"},   PackageAlias{"deepgemm", "deep-gemm"},
+    PackageAlias{"fa2", "flash-attn-2"},          PackageAlias{"fa3", "flash-attn-3"},
+    PackageAlias{"fa4", "flash-attn-4"},          PackageAlias{"deepgemm", "deep-gemm"},
     PackageAlias{"tokenspeed", "tokenspeed-mla"},
 };
 
