@@ -124,9 +124,11 @@ std::vector<TableRow> package_rows() {
 
 // Environment variables that the resolution or a rule reads; any other one has no effect.
 std::vector<TableRow> variable_rows() {
-  return {{"TLLM_FMHA_LIBS", {{"about", "FMHA libraries of TRTLLM, in order: fmha_libs=a,b"}}},
-          {"TRTLLM_SKIP_KV_CACHE_ESTIMATION",
-           {{"about", "1: the run that sizes the KV pool is left out"}}}};
+  return {
+      {"TLLM_FMHA_LIBS",
+       {{"about", "FMHA libraries of TRTLLM in order (a,b), or changes of the default (+a,-b)"}}},
+      {"TRTLLM_SKIP_KV_CACHE_ESTIMATION",
+       {{"about", "1: the run that sizes the KV pool is left out"}}}};
 }
 
 std::vector<TableRow> config_type_rows() {
