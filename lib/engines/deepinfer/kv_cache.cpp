@@ -1,5 +1,7 @@
 #include "engines/deepinfer/kv_cache.h"
 
+#include "base/checked.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -12,7 +14,7 @@ constexpr std::int64_t kAlignment = 32;
 constexpr std::int64_t kLatentDim = 512;
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
-  return (value + unit - 1) / unit * unit;
+  return ceil_div(value, unit) * unit;
 }
 
 std::int64_t index_bytes_per_token(const Model& model) {
@@ -123,7 +125,7 @@ Checked<KvCache> size_kv_cache(const Model& model, const Topology& topology,
 
 std::int64_t blocks_per_sequence(std::int64_t runtime_model_len) {
   constexpr std::int64_t kTableUnit = 64;
-  return rounded_up(rounded_up(runtime_model_len, kTokensPerBlock) / kTokensPerBlock, kTableUnit);
+  return rounded_up(ceil_div(runtime_model_len, kTokensPerBlock), kTableUnit);
 }
 
 Checked<bool> check_block_count(std::int64_t blocks, const Limits& limits) {

@@ -77,7 +77,8 @@ void resolve_pool(const Request& request, const StartUp& run, double utilization
 
 }  // namespace
 
-Memory resolve_memory(const Request& request, const StartUp& run, std::vector<Step>& steps) {
+Memory resolve_memory(const Request& request, const Arguments& arguments, const StartUp& run,
+                      std::vector<Step>& steps) {
   Memory memory;
   resolve_weights(request, run, memory, steps);
   const KvCache& kv = *run.kv;
@@ -105,11 +106,7 @@ Memory resolve_memory(const Request& request, const StartUp& run, std::vector<St
   if (memory.batch_sequences && memory.kv_bytes_per_sequence) {
     memory.kv_bytes_per_batch = checked_mul(*memory.kv_bytes_per_sequence, *memory.batch_sequences);
   }
-  double utilization = 0.9;
-  if (const std::string* stated = request.deployment.setting("gpu_memory_utilization")) {
-    utilization = std::strtod(stated->c_str(), nullptr);
-  }
-  resolve_pool(request, run, utilization, memory, steps);
+  resolve_pool(request, run, arguments.gpu_memory_utilization, memory, steps);
   return memory;
 }
 

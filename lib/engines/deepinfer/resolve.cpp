@@ -53,7 +53,7 @@ class Walk {
   Resolution run() {
     if (read_request() && find_machine() && check_packages() && start()) {
       describe();
-      out_.memory = resolve_memory(request_, run_, out_.steps);
+      out_.memory = resolve_memory(request_, launch_.arguments, run_, out_.steps);
       if (check_kernels()) check_run();
     }
     finish();

@@ -17,7 +17,8 @@ inline constexpr std::string_view kBackend = "FLASHMLA";
 Resolution resolve(const Request& request);
 
 // The memory of one rank. Appends its steps.
-Memory resolve_memory(const Request& request, const StartUp& run, std::vector<Step>& steps);
+Memory resolve_memory(const Request& request, const Arguments& arguments, const StartUp& run,
+                      std::vector<Step>& steps);
 
 // The kernel call that FlashMLA refuses first; nothing where it takes all.
 std::optional<Fault> first_kernel_refusal(const StartUp& run, const Machine& machine);

@@ -1,5 +1,6 @@
 #include "engines/deepinfer/start_up.h"
 
+#include "base/text.h"
 #include "engines/deepinfer/python.h"
 #include "engines/deepinfer/topology.h"
 
@@ -63,17 +64,10 @@ Checked<bool> check_scheduler(const Question& question, const Limits& limits,
   return check("prefill_any_attempt_interval", intervals.any, "prefill-any-attempt-interval");
 }
 
-std::string lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return text;
-}
-
 // Results are published together at the end: the engine has none of them before all are judged.
 Checked<bool> configure(const Question& question, const AttemptIntervals& intervals, StartUp& out) {
   const std::string stage = "configs";
-  const std::string format = lower_case(question.arguments.load_format);
+  const std::string format = to_lower(question.arguments.load_format);
   if (format != "auto" && format != "dummy") return refuse(stage, "load-format");
   DEEPINFER_TRY(limits, resolve_limits(question.arguments, question.variables));
   DEEPINFER_TRY(model, read_model(question.config, question.folder));
