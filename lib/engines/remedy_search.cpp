@@ -99,6 +99,56 @@ void remove_variable(Request& request, std::string_view name) {
                 [&](const auto& pair) { return pair.first == name; });
 }
 
+void add_install_edits(const Request& request, std::vector<Edit>& edits) {
+  for (const std::string& package : request.environment.lacks) {
+    edits.push_back(
+        {package,
+         {fmt::format("install {} (without --lacks {})", package, package), package + " is there"},
+         [package](Request& out) { std::erase(out.environment.lacks, package); }});
+  }
+}
+
+void add_option_undo_edits(const Request& request, std::vector<Edit>& edits) {
+  const Deployment& deployment = request.deployment;
+  if (deployment.speculative) {
+    edits.push_back({"speculative", {"without --speculative", "no draft tokens"}, [](Request& out) {
+                       out.deployment.speculative.reset();
+                       out.deployment.draft_model.reset();
+                       out.deployment.draft_tokens.reset();
+                       out.deployment.draft_topk.reset();
+                     }});
+  }
+  if (deployment.page_size) {
+    edits.push_back({"page size",
+                     {"without --page-size", "the backend's own page size"},
+                     [](Request& out) { out.deployment.page_size.reset(); }});
+  }
+  if (deployment.dcp != 1) {
+    edits.push_back({"dcp", {"without --dcp", "no decode context parallelism"}, [](Request& out) {
+                       out.deployment.dcp = 1;
+                     }});
+  }
+  if (deployment.cp != 1) {
+    edits.push_back({"cp", {"without --cp", "no prefill context parallelism"}, [](Request& out) {
+                       out.deployment.cp = 1;
+                     }});
+  }
+}
+
+void add_kv_dtype_edits(const Request& request, std::span<const std::string_view> dtypes,
+                        std::vector<Edit>& edits) {
+  for (const std::string_view dtype : dtypes) {
+    if (request.deployment.kv_dtype.value_or("auto") == dtype) continue;
+    edits.push_back(
+        {"kv",
+         {fmt::format("--kv-cache-dtype {}", dtype), fmt::format("KV cache in {}", dtype)},
+         [dtype](Request& out) {
+           remove_setting(out, "kv_cache_dtype");
+           out.deployment.kv_dtype = std::string(dtype);
+         }});
+  }
+}
+
 void add_undo_edits(const Request& request, std::string_view engine,
                     std::span<const std::string_view> kept, std::vector<Edit>& edits) {
   for (const auto& [field, value] : request.deployment.settings) {

@@ -37,6 +37,17 @@ std::vector<Edit> device_edits(const Request& request);
 void remove_setting(Request& request, std::string_view field);
 void remove_variable(Request& request, std::string_view name);
 
+// Installs what the user said is missing.
+void add_install_edits(const Request& request, std::vector<Edit>& edits);
+
+// Leaves out --speculative (with its draft), --page-size, --dcp and --cp where they are given.
+void add_option_undo_edits(const Request& request, std::vector<Edit>& edits);
+
+// Tries each of `dtypes` as --kv-cache-dtype, for engines whose argument has this name. The names
+// must outlive the edits.
+void add_kv_dtype_edits(const Request& request, std::span<const std::string_view> dtypes,
+                        std::vector<Edit>& edits);
+
 // Edits that undo what the user gave with --env, and with --set ENGINE.FIELD but for `kept` fields.
 void add_undo_edits(const Request& request, std::string_view engine,
                     std::span<const std::string_view> kept, std::vector<Edit>& edits);

@@ -70,10 +70,10 @@ class Edits {
   explicit Edits(const Request& request) : request_(request) {}
 
   std::vector<Edit> make() {
-    add_packages();
+    add_install_edits(request_, out_);
     add_undo_edits(request_, "sglang", kBackendSettings, out_);
-    add_without_options();
-    add_kv_dtypes();
+    add_option_undo_edits(request_, out_);
+    add_kv_dtype_edits(request_, kKvDtypes, out_);
     add_sizes();
     const std::vector<Edit> devices = device_edits(request_);
     out_.insert(out_.end(), devices.begin(), devices.end());
@@ -84,49 +84,6 @@ class Edits {
   void add(std::string subject, std::string option, std::string effect,
            std::function<void(Request&)> apply) {
     out_.push_back({std::move(subject), {std::move(option), std::move(effect)}, std::move(apply)});
-  }
-
-  void add_packages() {
-    for (const std::string& package : request_.environment.lacks) {
-      add(package, fmt::format("install {} (without --lacks {})", package, package),
-          package + " is there",
-          [package](Request& out) { std::erase(out.environment.lacks, package); });
-    }
-  }
-
-  void add_without_options() {
-    const Deployment& deployment = request_.deployment;
-    if (deployment.speculative) {
-      add("speculative", "without --speculative", "no draft tokens", [](Request& out) {
-        out.deployment.speculative.reset();
-        out.deployment.draft_model.reset();
-        out.deployment.draft_tokens.reset();
-        out.deployment.draft_topk.reset();
-      });
-    }
-    if (deployment.page_size) {
-      add("page size", "without --page-size", "the backend's own page size",
-          [](Request& out) { out.deployment.page_size.reset(); });
-    }
-    if (deployment.dcp != 1) {
-      add("dcp", "without --dcp", "no decode context parallelism",
-          [](Request& out) { out.deployment.dcp = 1; });
-    }
-    if (deployment.cp != 1) {
-      add("cp", "without --cp", "no prefill context parallelism",
-          [](Request& out) { out.deployment.cp = 1; });
-    }
-  }
-
-  void add_kv_dtypes() {
-    for (const std::string_view kv : kKvDtypes) {
-      if (request_.deployment.kv_dtype.value_or("auto") == kv) continue;
-      add("kv", fmt::format("--kv-cache-dtype {}", kv), fmt::format("KV cache in {}", kv),
-          [kv](Request& out) {
-            remove_setting(out, "kv_cache_dtype");
-            out.deployment.kv_dtype = std::string(kv);
-          });
-    }
   }
 
   void add_sizes() {

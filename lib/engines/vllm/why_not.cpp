@@ -103,8 +103,8 @@ class Edits {
     add_packages();
     add_registration(candidate);
     add_undo_edits(request_, "vllm", kBackendSettings, out_);
-    add_without_options();
-    add_kv_dtypes();
+    add_option_undo_edits(request_, out_);
+    add_kv_dtype_edits(request_, kKvDtypes, out_);
     add_dtypes();
     add_page_sizes();
     add_tp();
@@ -121,11 +121,7 @@ class Edits {
   }
 
   void add_packages() {
-    for (const std::string& package : request_.environment.lacks) {
-      add(package, fmt::format("install {} (without --lacks {})", package, package),
-          package + " is there",
-          [package](Request& out) { std::erase(out.environment.lacks, package); });
-    }
+    add_install_edits(request_, out_);
     for (const PackageInfo& info : kPackages) {
       const std::string name(info.name);
       if (Packages{}.*(info.member) || !request_.environment.available(name) ||
@@ -147,40 +143,6 @@ class Edits {
     add("registration", fmt::format("--set vllm.{}=module.Class", field),
         "a plugin registers a class that refuses nothing more than the engine's base class",
         [field](Request& out) { out.deployment.settings.emplace_back(field, "module.Class"); });
-  }
-
-  void add_without_options() {
-    const Deployment& deployment = request_.deployment;
-    if (deployment.speculative) {
-      add("speculative", "without --speculative", "no draft tokens", [](Request& out) {
-        out.deployment.speculative.reset();
-        out.deployment.draft_model.reset();
-        out.deployment.draft_tokens.reset();
-      });
-    }
-    if (deployment.page_size) {
-      add("page size", "without --page-size", "the backend's own page size",
-          [](Request& out) { out.deployment.page_size.reset(); });
-    }
-    if (deployment.dcp != 1) {
-      add("dcp", "without --dcp", "no decode context parallelism",
-          [](Request& out) { out.deployment.dcp = 1; });
-    }
-    if (deployment.cp != 1) {
-      add("cp", "without --cp", "no prefill context parallelism",
-          [](Request& out) { out.deployment.cp = 1; });
-    }
-  }
-
-  void add_kv_dtypes() {
-    for (const std::string_view kv : kKvDtypes) {
-      if (request_.deployment.kv_dtype.value_or("auto") == kv) continue;
-      add("kv", fmt::format("--kv-cache-dtype {}", kv), fmt::format("KV cache in {}", kv),
-          [kv](Request& out) {
-            remove_setting(out, "kv_cache_dtype");
-            out.deployment.kv_dtype = std::string(kv);
-          });
-    }
   }
 
   void add_dtypes() {
