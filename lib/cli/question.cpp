@@ -1,6 +1,7 @@
 #include "cli/question.h"
 
 #include "base/text.h"
+#include "cli/draft_input.h"
 #include "cli/information.h"
 #include "engines/external_models.h"
 #include "engines/gguf_input.h"
@@ -431,6 +432,8 @@ Result<report::InputAnswer> answer_question(const Question& question, config::Mo
   for (const EngineQuestion& asked : question.engines) {
     request.deployment = asked.deployment;
     request.environment = asked.environment;
+    KERNELPATH_TRY(draft, load_draft(*asked.engine, asked.deployment, question.load));
+    request.draft = std::move(draft);
     report::EngineAnswer answer{.resolution = engines::resolve_input(*asked.engine, request),
                                 .why_not_backend = question.why_not_backend};
     answer.resolution.warnings.insert(answer.resolution.warnings.end(), asked.warnings.begin(),

@@ -21,7 +21,8 @@ std::string or_nothing(std::string text) { return text.empty() ? std::string(kNo
 using ByKind = std::vector<std::pair<std::string, std::string>>;
 
 std::string kind_text(const LayerGroup& group) {
-  return fmt::format("{} layers", config::layer_kind_name(group.kind));
+  return fmt::format("{}{} layers", group.draft ? "draft's " : "",
+                     config::layer_kind_name(group.kind));
 }
 
 template <class Value>

@@ -6,6 +6,7 @@
 #include "json/value.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +45,12 @@ class Engine {
   // Error kUsageUnknown with near matches.
   [[nodiscard]] virtual Result<void> check(const Deployment& deployment,
                                            const Environment& environment) const = 0;
+
+  // MODEL of the draft, whichever option or argument names it; nothing: none, or one that only
+  // arguments which check() refuses would name.
+  [[nodiscard]] virtual std::optional<std::string> draft_model(const Deployment& deployment) const {
+    return deployment.draft_model;
+  }
 
   // What refuses `backend` for this request, and the smallest changes that would admit it.
   struct WhyNot {

@@ -4,6 +4,7 @@
 #include "hardware/device.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,6 +65,8 @@ struct Request {
   hardware::Device device;
   Deployment deployment;
   Environment environment;
+  // The model of Engine::draft_model(), where it could be read; a null pointer otherwise.
+  std::shared_ptr<const config::ModelConfig> draft = nullptr;
 };
 
 }  // namespace kernelpath::engines

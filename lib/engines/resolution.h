@@ -84,6 +84,7 @@ struct KvLayout {
 // All layers that resolve alike.
 struct LayerGroup {
   config::LayerKind kind = config::LayerKind::kFull;
+  bool draft = false;                // of the model that drafts tokens, not of the target
   std::vector<std::int64_t> layers;  // indices
   std::optional<std::int64_t> window;
   std::string backend;  // outer backend class: "TrtllmAttention"

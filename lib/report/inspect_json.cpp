@@ -95,6 +95,7 @@ bool has_cache(const engines::LayerGroup& group) {
 void write_layer_group(Writer& w, const engines::LayerGroup& group, const View& view) {
   w.begin_object();
   w.member("kind", config::layer_kind_name(group.kind));
+  if (group.draft) w.member("draft", true);
   w.key("layers").begin_array();
   for (const std::int64_t layer : group.layers) w.value(layer);
   w.end_array();

@@ -89,9 +89,14 @@ void append_rejected(std::vector<Block>& out, std::string_view phase,
   }
 }
 
+std::string kind_text(const engines::LayerGroup& group) {
+  const std::string_view kind = config::layer_kind_name(group.kind);
+  return group.draft ? fmt::format("draft, {}", kind) : std::string(kind);
+}
+
 std::vector<Cell> layer_row(const engines::LayerGroup& group, const View& view) {
   std::vector<Cell> row = {{layer_ranges(group.layers)},
-                           {std::string(config::layer_kind_name(group.kind))},
+                           {kind_text(group)},
                            {group.window ? fmt::format("{}", *group.window) : "-"},
                            {group.backend.empty() ? "-" : safe(group.backend)}};
   if (view.prefill) row.push_back({kernel_text(group.prefill)});
