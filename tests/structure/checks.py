@@ -16,6 +16,8 @@ DIRECTION = {
     "hardware": ["json"],
     "registry": ["config", "hardware"],
     "attention": ["config", "hardware"],
+    "kv": ["attention"],
+    "kernels": ["kv"],
     "memory": ["registry", "attention"],
     "engines": ["memory"],
     "features": ["engines"],
