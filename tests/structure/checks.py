@@ -22,6 +22,7 @@ DIRECTION = {
     "engines": ["memory"],
     "features": ["engines"],
     "report": ["features"],
+    "runtime": ["json"],
     "cli": ["report"],
 }
 
