@@ -81,7 +81,7 @@ Result<void> replace_architectures(Derivation& d) {
       d.out.model_type ? fmt::format("no architecture, and model_type {} stands for no known class",
                                      escape_for_terminal(*d.out.model_type))
                        : std::string("neither architectures nor model_type is given"),
-      "name the model class: \"architectures\": [\"LlamaForCausalLM\"]"));
+      R"(name the model class: "architectures": ["LlamaForCausalLM"])"));
 }
 
 // Do a model_type and a model class belong together, directly or as language model of the whole?

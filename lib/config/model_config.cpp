@@ -44,8 +44,8 @@ std::string_view layer_kind_name(LayerKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-bool ModelConfig::has_field(std::string_view field) const {
-  return std::binary_search(present_fields.begin(), present_fields.end(), field, std::less<>{});
+bool ModelConfig::has_field(std::string_view name) const {
+  return std::binary_search(present_fields.begin(), present_fields.end(), name, std::less<>{});
 }
 
 std::string attention_summary(const ModelConfig& config) {

@@ -15,7 +15,9 @@ namespace {
 
 constexpr std::string_view kNothing = "-";
 
-std::string or_nothing(std::string text) { return text.empty() ? std::string(kNothing) : text; }
+std::string or_nothing(const std::string& text) {
+  return text.empty() ? std::string(kNothing) : text;
+}
 
 // Values by layer kind, in the order of the first resolution; several of a kind are joined.
 using ByKind = std::vector<std::pair<std::string, std::string>>;
@@ -160,7 +162,7 @@ class Comparison {
     std::vector<std::string> out;
     const auto collect_from = [&](const Resolution& resolution, const std::set<StepKey>& other) {
       for (const Step& step : resolution.steps) {
-        const bool taken_by_both = other.count({step.rule, step.candidate, step.reason}) != 0;
+        const bool taken_by_both = other.contains({step.rule, step.candidate, step.reason});
         if (taken_by_both || !is_about(step, names)) continue;
         if (std::find(out.begin(), out.end(), step.rule) == out.end()) out.push_back(step.rule);
       }

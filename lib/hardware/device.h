@@ -19,6 +19,7 @@ struct Capability {
   int major = 0;
   int minor = 0;
   [[nodiscard]] int sm() const { return major * 10 + minor; }
+  // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that it generates is no pointer
   friend auto operator<=>(const Capability&, const Capability&) = default;
 };
 std::string capability_text(Capability capability);  // "sm90"

@@ -155,6 +155,7 @@ bool Reader::read_array(ondemand::array array, const Path& path, Value& out) {
   std::vector<Value> items;
   for (auto element : array) {
     ondemand::value value;
+    // NOLINTNEXTLINE(performance-move-const-arg): get() is for rvalues only
     if (std::move(element).get(value) != simdjson::SUCCESS || !count_member()) return false;
     const Path here{&path, {}, items.size(), true, path.depth + 1};
     if (!read_value(value, here, items.emplace_back())) return false;

@@ -64,7 +64,8 @@ std::int64_t dense_width(const Geometry& geometry, const config::Layer& layer) {
     return (Size(geometry.integer_or("expansion_ratio", 4)) * geometry.hidden).value();
   }
   // Source: transformers 5.24.0, models/lfm2/modeling_lfm2.py (Lfm2MLP)
-  if (geometry.family.model_type == "lfm2" && geometry.integer_or("block_auto_adjust_ff_dim", 1)) {
+  if (geometry.family.model_type == "lfm2" &&
+      geometry.integer_or("block_auto_adjust_ff_dim", 1) != 0) {
     const std::int64_t multiple =
         std::max<std::int64_t>(geometry.integer_or("block_multiple_of", 256), 1);
     return (ceil_div(Size(width - width / 3), multiple) * multiple).value();

@@ -80,8 +80,9 @@ std::optional<ModulePattern::Atom> ModulePattern::read_class(std::string_view te
   if (atom.negated) body.remove_prefix(1);
   for (std::size_t i = 0; i < body.size(); ++i) {
     const bool range = i + 2 < body.size() && body[i + 1] == '-';
-    const char last = range ? body[i + 2] : body[i];
-    for (int member = body[i]; member <= last; ++member) atom.set += static_cast<char>(member);
+    const auto first = static_cast<unsigned char>(body[i]);
+    const auto last = static_cast<unsigned char>(range ? body[i + 2] : body[i]);
+    for (int member = first; member <= last; ++member) atom.set += static_cast<char>(member);
     if (range) i += 2;
   }
   return atom;

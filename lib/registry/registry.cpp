@@ -130,7 +130,7 @@ Attribute Registry::attribute(std::string_view name) {
       return {.failure = std::move(failure)};
     }
     note(rule::kAttributeCache, {field("name", wanted)});
-    const Attribute found = {.module = module, .class_name = wanted};
+    Attribute found = {.module = module, .class_name = wanted};
     attributes_.emplace(wanted, found);
     return found;
   }

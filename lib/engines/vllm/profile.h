@@ -20,6 +20,7 @@ struct Release {
   int major = 0;
   int minor = 0;
   int patch = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that it generates is no pointer
   friend auto operator<=>(const Release&, const Release&) = default;
 };
 
@@ -106,6 +107,7 @@ struct PrefillEntry {
 // does not move.
 struct Profile {
   Profile() = default;
+  ~Profile() = default;
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
   Profile(Profile&&) = default;
