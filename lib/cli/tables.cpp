@@ -1,5 +1,6 @@
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/engine_comparison.h"
 #include "cli/information.h"
 #include "cli/rule_information.h"
 #include "engines/engine.h"
@@ -43,16 +44,6 @@ std::vector<std::string> all_kinds() {
 std::vector<TableRow> kind_rows() {
   std::vector<TableRow> out;
   for (const std::string& kind : all_kinds()) out.push_back({kind, {}});
-  return out;
-}
-
-std::vector<TableRow> engine_rows() {
-  std::vector<TableRow> out;
-  for (const Engine* engine : engines::all_engines()) {
-    out.push_back({std::string(engine->name()),
-                   {{"version", std::string(engine->version())},
-                    {"rules", fmt::format("{}", engine->rules().size())}}});
-  }
   return out;
 }
 
@@ -175,6 +166,7 @@ void append_records(const EngineRows& table, std::vector<report::Block>& blocks)
 
 std::vector<report::Block> rows_blocks(const std::vector<EngineRows>& tables,
                                        std::string_view kind) {
+  if (kind == "engines") return comparison_blocks(tables.front().rows);
   std::vector<report::Block> blocks;
   for (const EngineRows& table : tables) {
     if (!table.engine.empty() && tables.size() > 1) {
@@ -193,7 +185,7 @@ std::vector<report::Block> rows_blocks(const std::vector<EngineRows>& tables,
 std::string rows_json(const std::vector<EngineRows>& tables, std::string_view kind) {
   json::Writer w;
   w.begin_object();
-  w.member("schema", "kernelpath/list").member("schema_version", "1.0.0").member("kind", kind);
+  w.member("schema", "kernelpath/list").member("schema_version", "1.1.0").member("kind", kind);
   w.key("rows").begin_array();
   for (const EngineRows& table : tables) {
     for (const TableRow& row : table.rows) {

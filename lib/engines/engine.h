@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "engines/descriptor.h"
 #include "engines/request.h"
 #include "engines/resolution.h"
 #include "json/value.h"
@@ -37,6 +38,8 @@ class Engine {
 
   [[nodiscard]] virtual std::string_view name() const = 0;     // "trtllm"
   [[nodiscard]] virtual std::string_view version() const = 0;  // "2026-11"
+  // Every phrase is there.
+  [[nodiscard]] virtual const Descriptor& descriptor() const = 0;
 
   // Never fails: a refusal of the engine is a Resolution with status and error.
   [[nodiscard]] virtual Resolution resolve(const Request& request) const = 0;

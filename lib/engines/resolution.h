@@ -81,6 +81,15 @@ struct KvLayout {
   std::string shape;                      // "[num_pages, 2, num_kv_heads, page_size, head_dim]"
 };
 
+// What a token takes in the caches of a group of layers on one rank.
+struct KvParts {
+  std::int64_t values = 0;         // numbers that are stored: keys and values, or a latent
+  std::int64_t data_bytes = 0;     // of them, in the cache's dtype
+  std::int64_t scale_bytes = 0;    // of block scales
+  std::int64_t index_bytes = 0;    // of an indexer's keys
+  std::int64_t padding_bytes = 0;  // that nothing is kept in
+};
+
 // All layers that resolve alike.
 struct LayerGroup {
   config::LayerKind kind = config::LayerKind::kFull;
@@ -94,6 +103,21 @@ struct LayerGroup {
   std::optional<bool> rope_fused;
   std::string cuda_graph;               // level, in the engine's words; empty if it has none
   std::int64_t kv_bytes_per_token = 0;  // per rank, over all layers of the group
+  KvParts kv_parts;                     // what it is made of; all parts but `values` sum up to it
+};
+
+// Why a size is not the plain one: plain_bytes and the bytes of all rows sum up to total_bytes.
+struct MemoryAccount {
+  struct Row {
+    std::string cause;       // of memory_causes(): "KV dtype", "KV heads replicated" …
+    std::int64_t bytes = 0;  // what it adds; negative: saves
+    std::string reason;      // one sentence with the engine's numbers
+  };
+  std::string figure;            // "kv_bytes_per_token", "kv_bytes_per_sequence", "kv_pool_bytes"
+  std::string plain;             // what plain_bytes counts
+  std::int64_t plain_bytes = 0;  // the same for every engine, as far as they count alike
+  std::vector<Row> rows;
+  std::int64_t total_bytes = 0;  // the engine's own figure
 };
 
 // Memory of one rank, in bytes.
@@ -111,6 +135,7 @@ struct Memory {
   std::optional<std::int64_t> kv_bytes_per_batch;        // unset with batch_sequences: too large
   std::optional<std::int64_t> construction_host_bytes;
   std::vector<std::string> notes;
+  std::vector<MemoryAccount> accounts;  // of the figures above that are known
 };
 
 struct Resolution {

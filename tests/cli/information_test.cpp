@@ -65,6 +65,41 @@ TEST(List, EveryKind_HasRows) {
   }
 }
 
+// The comparison of registries: a row an engine version, with every aspect and every count.
+TEST(List, Engines_HaveEveryColumn) {
+  const std::string text = answer({"--list", "engines", "--json"});
+  const Result<json::Document> document = json::parse_object(text, "engines");
+  ASSERT_TRUE(document);
+  const json::Value& rows = *document->root.find("rows");
+  ASSERT_EQ(rows.items().size(), engines::all_engines().size());
+  for (std::size_t i = 0; i < rows.items().size(); ++i) {
+    const engines::Engine& engine = *engines::all_engines()[i];
+    const json::Value& columns = *rows.items()[i].find("columns");
+    EXPECT_EQ(columns.find("version")->as_string(), engine.version());
+    EXPECT_EQ(columns.find("models")->as_string(),
+              std::to_string(engine.table("architectures").size()));
+    for (const char* counted : {"versions", "models", "backends", "arguments", "rules"}) {
+      EXPECT_GT(std::stoi(columns.find(counted)->as_string()), 0) << engine.name() << counted;
+    }
+    for (const engines::DescriptorAspect& aspect : engines::kDescriptorAspects) {
+      const json::Value* phrase = columns.find(aspect.name);
+      ASSERT_NE(phrase, nullptr) << engine.name() << aspect.name;
+      EXPECT_FALSE(phrase->as_string().empty()) << engine.name() << aspect.name;
+    }
+  }
+}
+
+TEST(List, Engines_CompareAspectByAspect) {
+  for (const char* format : {"text", "md"}) {
+    const std::string text = answer({"--list", "engines", "--format", format});
+    for (const engines::DescriptorAspect& aspect : engines::kDescriptorAspects) {
+      EXPECT_THAT(text, HasSubstr(std::string(aspect.name)));
+    }
+    EXPECT_THAT(text, HasSubstr("general.architecture of the GGUF file"));
+    EXPECT_THAT(text, HasSubstr("SGLANG_EXTERNAL_MODEL_PACKAGE"));
+  }
+}
+
 TEST(List, UnknownKind_NamesTheNearest) {
   const Outcome outcome = inspect({"--list", "bakends"});
   EXPECT_EQ(outcome.exit_code, 2);

@@ -7,6 +7,7 @@
 #include "engines/deepinfer/resolve.h"
 #include "engines/deepinfer/rules.h"
 #include "engines/remedy_search.h"
+#include "engines/table_list.h"
 
 #include <fmt/format.h>
 
@@ -85,11 +86,7 @@ std::vector<TableRow> variable_rows() {
   return out;
 }
 
-struct Table {
-  std::string_view kind;
-  std::vector<TableRow> (*rows)();
-};
-constexpr auto kTables = std::to_array<Table>({
+constexpr auto kTables = std::to_array<TableMaker<>>({
     {"architectures", architecture_rows},
     {"backends", backend_rows},
     {"kernels", kernel_rows},
@@ -100,10 +97,26 @@ constexpr auto kTables = std::to_array<Table>({
     {"variables", variable_rows},
 });
 
+// How the comparison of engines (--list engines) describes this one.
+constexpr Descriptor kDescriptor = {
+    .dispatch_key = "architectures, exactly one, and model_type",
+    .registry_form = "a literal map of one row: architecture to (module, class)",
+    .lazy_import = "yes: after config.json is judged",
+    .external_models = "none",
+    .backend_selection =
+        "no option: a predicate of each layer; the platform is an abstraction of "
+        "its own",
+    .kv_dtype = "field of config.json",
+    .compatibility = "values of config.json at load, kernels at the first call, the GPU model last",
+    .on_mismatch = "stops, often at an assertion without text",
+    .files = "models/registry.py, attention_backend.py, platform.py",
+};
+
 class DeepinferEngine final : public Engine {
  public:
   [[nodiscard]] std::string_view name() const override { return "deepinfer"; }
   [[nodiscard]] std::string_view version() const override { return "0.1.0"; }
+  [[nodiscard]] const Descriptor& descriptor() const override { return kDescriptor; }
 
   [[nodiscard]] Resolution resolve(const Request& request) const override {
     return deepinfer::resolve(request);
@@ -147,16 +160,10 @@ class DeepinferEngine final : public Engine {
 
   [[nodiscard]] std::span<const RuleInfo> rules() const override { return deepinfer::rules(); }
 
-  [[nodiscard]] std::vector<std::string> table_kinds() const override {
-    std::vector<std::string> out;
-    for (const Table& table : kTables) out.emplace_back(table.kind);
-    return out;
-  }
+  [[nodiscard]] std::vector<std::string> table_kinds() const override { return kinds_of(kTables); }
 
   [[nodiscard]] std::vector<TableRow> table(std::string_view kind) const override {
-    const auto row =
-        std::ranges::find_if(kTables, [&](const Table& table) { return table.kind == kind; });
-    return row != kTables.end() ? row->rows() : std::vector<TableRow>();
+    return rows_of(kTables, kind);
   }
 };
 

@@ -7,6 +7,7 @@
 #include "engines/llamacpp/resolve.h"
 #include "engines/llamacpp/rules.h"
 #include "engines/remedy_search.h"
+#include "engines/table_list.h"
 
 #include <fmt/format.h>
 
@@ -112,12 +113,7 @@ std::vector<TableRow> source_rows() {
   return out;
 }
 
-struct Table {
-  std::string_view kind;
-  std::vector<TableRow> (*rows)();
-};
-
-constexpr auto kTables = std::to_array<Table>({
+constexpr auto kTables = std::to_array<TableMaker<>>({
     {"architectures", architecture_rows},
     {"gguf-architectures", gguf_rows},
     {"backends", backend_rows},
@@ -165,10 +161,26 @@ std::vector<Edit> edits_for(const Request& request) {
   return out;
 }
 
+// How the comparison of engines (--list engines) describes this one.
+constexpr Descriptor kDescriptor = {
+    .dispatch_key = "general.architecture of the GGUF file, which the converter wrote",
+    .registry_form = "an enumeration and a table of names, compiled in",
+    .lazy_import = "does not apply",
+    .external_models = "none: a new build",
+    .backend_selection =
+        "an operation at a time, by device, types and shape; flash attention by "
+        "option flash_attn",
+    .kv_dtype = "options cache_type_k and cache_type_v",
+    .compatibility = "when the context is created and its graph is built",
+    .on_mismatch = "another kernel or the CPU, or an error",
+    .files = "src/llama-arch.cpp, src/llama-context.cpp, ggml/src/ggml-cuda/fattn.cu",
+};
+
 class LlamacppEngine final : public Engine {
  public:
   [[nodiscard]] std::string_view name() const override { return kName; }
   [[nodiscard]] std::string_view version() const override { return active_profile().version; }
+  [[nodiscard]] const Descriptor& descriptor() const override { return kDescriptor; }
 
   [[nodiscard]] Resolution resolve(const Request& request) const override {
     return llamacpp::resolve(request, active_profile());
@@ -212,15 +224,10 @@ class LlamacppEngine final : public Engine {
 
   [[nodiscard]] std::span<const RuleInfo> rules() const override { return rule_table(); }
 
-  [[nodiscard]] std::vector<std::string> table_kinds() const override {
-    std::vector<std::string> out;
-    for (const Table& table : kTables) out.emplace_back(table.kind);
-    return out;
-  }
+  [[nodiscard]] std::vector<std::string> table_kinds() const override { return kinds_of(kTables); }
 
   [[nodiscard]] std::vector<TableRow> table(std::string_view kind) const override {
-    const auto* const found = std::ranges::find(kTables, kind, &Table::kind);
-    return found == kTables.end() ? std::vector<TableRow>{} : found->rows();
+    return rows_of(kTables, kind);
   }
 };
 

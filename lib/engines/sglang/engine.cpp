@@ -16,10 +16,26 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kOps = {"select"};
 
+// How the comparison of engines (--list engines) describes this one.
+constexpr Descriptor kDescriptor = {
+    .dispatch_key = "architectures, the first supported one; else Transformers' own class",
+    .registry_form = "built by scanning the models package for EntryClass attributes",
+    .lazy_import = "no: the whole package at the first use; a module that fails is left out",
+    .external_models = "a package in SGLANG_EXTERNAL_MODEL_PACKAGE, whose names win",
+    .backend_selection =
+        "option attention_backend (prefill and decode apart), else rules by "
+        "architecture and capability",
+    .kv_dtype = "option kv_cache_dtype; auto: the checkpoint's, else the model's",
+    .compatibility = "when the server's arguments are resolved, then when the backend is built",
+    .on_mismatch = "an argument is rewritten with a log line, or an error",
+    .files = "srt/models/registry.py, srt/server_args.py, srt/arg_groups/",
+};
+
 class SglangEngine final : public Engine {
  public:
   [[nodiscard]] std::string_view name() const override { return "sglang"; }
   [[nodiscard]] std::string_view version() const override { return built_in_profile().version; }
+  [[nodiscard]] const Descriptor& descriptor() const override { return kDescriptor; }
 
   [[nodiscard]] Resolution resolve(const Request& request) const override {
     return sglang::resolve(request, built_in_profile());

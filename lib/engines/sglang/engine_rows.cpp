@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "engines/sglang/arguments.h"
 #include "engines/sglang/packages.h"
+#include "engines/table_list.h"
 
 #include <algorithm>
 #include <array>
@@ -102,12 +103,7 @@ std::vector<TableRow> variable_rows(const Profile& /*profile*/) {
   return out;
 }
 
-struct Table {
-  std::string_view kind;
-  std::vector<TableRow> (*rows)(const Profile&);
-};
-
-constexpr auto kTables = std::to_array<Table>({
+constexpr auto kTables = std::to_array<TableMaker<Profile>>({
     {"architectures", architecture_rows},
     {"backends", backend_rows},
     {"dtypes", dtype_rows},
@@ -119,17 +115,10 @@ constexpr auto kTables = std::to_array<Table>({
 
 }  // namespace
 
-std::vector<std::string> table_kinds() {
-  std::vector<std::string> out;
-  for (const Table& table : kTables) out.emplace_back(table.kind);
-  return out;
-}
+std::vector<std::string> table_kinds() { return kinds_of(kTables); }
 
 std::vector<TableRow> table_rows(const Profile& profile, std::string_view kind) {
-  for (const Table& table : kTables) {
-    if (table.kind == kind) return table.rows(profile);
-  }
-  return {};
+  return rows_of(kTables, kind, profile);
 }
 
 }  // namespace kernelpath::engines::sglang

@@ -1,6 +1,7 @@
 #include "engines/trtllm/engine.h"
 
 #include "base/text.h"
+#include "engines/table_list.h"
 #include "engines/trtllm/answer_backend.h"
 #include "engines/trtllm/answer_resolve.h"
 #include "engines/trtllm/arguments.h"
@@ -156,12 +157,7 @@ std::vector<TableRow> source_rows() {
   return out;
 }
 
-struct Table {
-  std::string_view kind;
-  std::vector<TableRow> (*rows)();
-};
-
-constexpr auto kTables = std::to_array<Table>({
+constexpr auto kTables = std::to_array<TableMaker<>>({
     {"architectures", architecture_rows},
     {"backends", backend_name_rows},
     {"backend-classes", backend_rows},
@@ -201,10 +197,28 @@ Result<void> check_backend(const Arguments& arguments) {
   return fail(unknown_backend(name, arguments.set_by("attn_backend")));
 }
 
+// How the comparison of engines (--list engines) describes this one.
+constexpr Descriptor kDescriptor = {
+    .dispatch_key = "architectures[0], rewritten by suffix and for drafts",
+    .registry_form = "static index of modules, and tables that decorators fill on import",
+    .lazy_import = "yes: the one module that the index names, when its class is asked for",
+    .external_models = "declared modules, which win their slot",
+    .backend_selection =
+        "option attn_backend, dispatched by name; the inner kernel by a chain of "
+        "FMHA libraries at each call",
+    .kv_dtype = "option kv_cache_config.dtype; auto: the checkpoint's quantisation",
+    .compatibility = "at dispatch and when the attention module is built, then at each call",
+    .on_mismatch = "falls back with a log line, or an error",
+    .files =
+        "_torch/models/modeling_auto.py, _torch/models/_arch_index.py, "
+        "_torch/attention/backends/utils.py",
+};
+
 class TrtllmEngine final : public Engine {
  public:
   [[nodiscard]] std::string_view name() const override { return "trtllm"; }
   [[nodiscard]] std::string_view version() const override { return active_profile().version; }
+  [[nodiscard]] const Descriptor& descriptor() const override { return kDescriptor; }
 
   [[nodiscard]] Resolution resolve(const Request& request) const override {
     return trtllm::resolve(request, active_profile());
@@ -248,17 +262,10 @@ class TrtllmEngine final : public Engine {
     return kRules;
   }
 
-  [[nodiscard]] std::vector<std::string> table_kinds() const override {
-    std::vector<std::string> out;
-    for (const Table& table : kTables) out.emplace_back(table.kind);
-    return out;
-  }
+  [[nodiscard]] std::vector<std::string> table_kinds() const override { return kinds_of(kTables); }
 
   [[nodiscard]] std::vector<TableRow> table(std::string_view kind) const override {
-    for (const Table& table : kTables) {
-      if (table.kind == kind) return table.rows();
-    }
-    return {};
+    return rows_of(kTables, kind);
   }
 };
 

@@ -7,6 +7,7 @@
 #include "engines/vllm/engine_rows.h"
 #include "engines/vllm/release_tables.h"
 #include "engines/vllm/resolve.h"
+#include "engines/vllm/run_request.h"
 #include "engines/vllm/rules.h"
 #include "engines/vllm/why_not.h"
 
@@ -20,6 +21,21 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kOps = {"select", "end_to_end"};
 
+// How the comparison of engines (--list engines) describes this one.
+constexpr Descriptor kDescriptor = {
+    .dispatch_key = "architectures, the first usable one; aliases and conversions by suffix",
+    .registry_form = "literal maps: architecture to (module, class)",
+    .lazy_import = "yes: the class is inspected in a process of its own, then imported",
+    .external_models = "ModelRegistry.register_model in a plug-in of vllm.general_plugins",
+    .backend_selection =
+        "option attention_backend, else the first admitted one of the platform's "
+        "priority list",
+    .kv_dtype = "option kv_cache_dtype; auto: the checkpoint's, else the model's",
+    .compatibility = "before a layer is built, in the selector, with a reason for every candidate",
+    .on_mismatch = "the next candidate, or an error with all reasons",
+    .files = "model_executor/models/registry.py, v1/attention/selector.py, platforms/",
+};
+
 class VllmEngine final : public Engine {
  public:
   explicit VllmEngine(std::string version) : version_(std::move(version)) {}
@@ -28,6 +44,7 @@ class VllmEngine final : public Engine {
 
   [[nodiscard]] std::string_view name() const override { return "vllm"; }
   [[nodiscard]] std::string_view version() const override { return version_; }
+  [[nodiscard]] const Descriptor& descriptor() const override { return kDescriptor; }
 
   [[nodiscard]] Resolution resolve(const Request& request) const override {
     return vllm::resolve(request, tables());
@@ -37,6 +54,12 @@ class VllmEngine final : public Engine {
                                    const Environment& /*environment*/) const override {
     KERNELPATH_CHECK_OK(Arguments::read(tables().settings, deployment));
     return {};
+  }
+
+  [[nodiscard]] std::optional<std::string> draft_model(
+      const Deployment& deployment) const override {
+    const auto arguments = Arguments::read(tables().settings, deployment);
+    return arguments ? draft_model_of(*arguments) : std::nullopt;
   }
 
   [[nodiscard]] Result<WhyNot> why_not(const Request& request,

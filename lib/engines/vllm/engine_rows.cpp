@@ -1,6 +1,7 @@
 #include "engines/vllm/engine_rows.h"
 
 #include "base/text.h"
+#include "engines/table_list.h"
 #include "engines/vllm/arguments.h"
 #include "engines/vllm/contract.h"
 #include "engines/vllm/packages.h"
@@ -151,12 +152,7 @@ std::vector<TableRow> prefill_rows(const ReleaseTables& tables) {
   return out;
 }
 
-struct Table {
-  std::string_view kind;
-  std::vector<TableRow> (*rows)(const ReleaseTables&);
-};
-
-constexpr auto kTables = std::to_array<Table>({
+constexpr auto kTables = std::to_array<TableMaker<ReleaseTables>>({
     {"architectures", architecture_rows},
     {"removed-architectures", removed_rows},
     {"suffixes", suffix_rows},
@@ -172,17 +168,10 @@ constexpr auto kTables = std::to_array<Table>({
 
 }  // namespace
 
-std::vector<std::string> table_kinds() {
-  std::vector<std::string> out;
-  for (const Table& table : kTables) out.emplace_back(table.kind);
-  return out;
-}
+std::vector<std::string> table_kinds() { return kinds_of(kTables); }
 
 std::vector<TableRow> table_rows(const ReleaseTables& tables, std::string_view kind) {
-  for (const Table& table : kTables) {
-    if (table.kind == kind) return table.rows(tables);
-  }
-  return {};
+  return rows_of(kTables, kind, tables);
 }
 
 }  // namespace kernelpath::engines::vllm
