@@ -162,6 +162,13 @@ struct Resolution {
     std::string set_by;
   };
   std::vector<Option> options;
+  // What the engine knows of the model in its own terms, for the rules of its table: the field's
+  // name ("gguf.architecture") and its value. Null: rules must not know what would be there.
+  struct Fact {
+    std::string name;
+    json::Value value;
+  };
+  std::vector<Fact> facts;
 };
 
 }  // namespace kernelpath::engines
