@@ -53,7 +53,7 @@ Axes axes_among(const std::vector<MatrixAxis>& axes, const features::Schema& sch
 // What the facts are after each combination of some axes.
 class FactGroup {
  public:
-  FactGroup(const Axes& axes, const std::vector<MatrixAxis>& all) : axes_(axes), all_(all) {}
+  FactGroup(Axes axes, const std::vector<MatrixAxis>& all) : axes_(std::move(axes)), all_(all) {}
 
   void add(const features::RuleTable& table, const std::string& fact, bool shared) {
     const auto field = field_read(table, fact);

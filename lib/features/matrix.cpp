@@ -58,7 +58,7 @@ class VaryingRules {
     }
   }
 
-  bool varies(const Rule& rule) const {
+  [[nodiscard]] bool varies(const Rule& rule) const {
     bool out = false;
     each_expression(rule, [&](const Expression& expression) {
       for (const std::uint32_t field : expression.fields()) out = out || varying_[field];
@@ -224,6 +224,7 @@ class MatrixJudge {
 
 std::vector<std::size_t> sizes_of(const std::vector<MatrixAxis>& axes) {
   std::vector<std::size_t> out;
+  out.reserve(axes.size());
   for (const MatrixAxis& axis : axes) out.push_back(axis.values.size());
   return out;
 }
@@ -327,7 +328,7 @@ class Grouper {
   }
 
  private:
-  bool same_slice(std::size_t a, std::size_t b, std::size_t size) const {
+  [[nodiscard]] bool same_slice(std::size_t a, std::size_t b, std::size_t size) const {
     for (std::size_t i = 0; i < size; ++i) {
       const Judgement& x = matrix_.cells[a + i];
       const Judgement& y = matrix_.cells[b + i];

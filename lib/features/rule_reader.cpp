@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 namespace kernelpath::features {
@@ -133,7 +134,8 @@ class Reader {
     const json::Value* const list = root.find("features");
     if (list == nullptr) return {};
     if (!list->is_array()) return schema_error("/features", "must be a list");
-    static constexpr std::string_view kKeys[] = {"name", "when", "at", "example", "off"};
+    static constexpr auto kKeys =
+        std::to_array<std::string_view>({"name", "when", "at", "example", "off"});
     std::vector<FeatureSwitch> switches;
     for (const json::Value& item : list->items()) {
       KERNELPATH_CHECK_OK(only_keys(item, kKeys, "/features"));
@@ -167,9 +169,9 @@ class Reader {
   }
 
   Result<void> field(const json::Value& item) {
-    static constexpr std::string_view kKeys[] = {
-        "name",  "type",      "kind",     "default", "values",    "aliases",    "option",
-        "about", "spellings", "variable", "on",      "separator", "only_batch", "versions"};
+    static constexpr auto kKeys = std::to_array<std::string_view>(
+        {"name", "type", "kind", "default", "values", "aliases", "option", "about", "spellings",
+         "variable", "on", "separator", "only_batch", "versions"});
     KERNELPATH_TRY(name, text_member(item, "name", true, "/fields"));
     const std::string where = "field " + name;
     KERNELPATH_CHECK_OK(only_keys(item, kKeys, where));
@@ -230,7 +232,7 @@ class Reader {
 
   // {"derive": field, "value": expression}
   Result<void> derivation(const json::Value& item) {
-    static constexpr std::string_view kKeys[] = {"derive", "value", "versions"};
+    static constexpr auto kKeys = std::to_array<std::string_view>({"derive", "value", "versions"});
     KERNELPATH_TRY(name, text_member(item, "derive", true, "/rules"));
     const std::string where = "derived field " + name;
     KERNELPATH_CHECK_OK(only_keys(item, kKeys, where));
@@ -249,10 +251,9 @@ class Reader {
   }
 
   Result<void> rule(const json::Value& item) {
-    static constexpr std::string_view kKeys[] = {
-        "id",      "level",      "stage",    "complete", "when",  "at",
-        "each",    "message",    "versions", "why",      "fix",   "allowed",
-        "effects", "error_type", "source",   "issue",    "cases", "levers"};
+    static constexpr auto kKeys = std::to_array<std::string_view>(
+        {"id", "level", "stage", "complete", "when", "at", "each", "message", "versions", "why",
+         "fix", "allowed", "effects", "error_type", "source", "issue", "cases", "levers"});
     KERNELPATH_TRY(id, text_member(item, "id", true, "/rules"));
     const std::string where = "rule " + id;
     KERNELPATH_CHECK_OK(only_keys(item, kKeys, where));
@@ -318,7 +319,8 @@ class Reader {
   }
 
   Result<void> effects(Rule& rule, const json::Value& item, const std::string& where) {
-    static constexpr std::string_view kKeys[] = {"name", "when", "value", "say", "assigns"};
+    static constexpr auto kKeys =
+        std::to_array<std::string_view>({"name", "when", "value", "say", "assigns"});
     const json::Value* const list = item.find("effects");
     if (list == nullptr) return {};
     if (!list->is_array()) return schema_error(where, "'effects' must be a list");
@@ -353,7 +355,8 @@ class Reader {
   }
 
   Result<void> levers(Rule& rule, const json::Value& item, const std::string& where) {
-    static constexpr std::string_view kKeys[] = {"option", "value", "doubled_to"};
+    static constexpr auto kKeys =
+        std::to_array<std::string_view>({"option", "value", "doubled_to"});
     const json::Value* const list = item.find("levers");
     if (list == nullptr) return {};
     if (!list->is_array()) return schema_error(where, "'levers' must be a list");

@@ -246,10 +246,11 @@ bool Arguments::set_by_user(std::string_view name) const { return value(name).us
 
 const std::string& Arguments::set_by(std::string_view name) const { return value(name).set_by; }
 
-bool Arguments::set_model_default(std::string_view name, std::string text) {
-  if (find_argument(name) == nullptr || value(name).user) return false;
+bool Arguments::set_model_default(std::string_view name, std::string value) {
+  if (find_argument(name) == nullptr) return false;
   Value& slot = values_[index_of(name)];
-  slot.text = std::move(text);
+  if (slot.user) return false;
+  slot.text = std::move(value);
   slot.set_by = "model default";
   return true;
 }

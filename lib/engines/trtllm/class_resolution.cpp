@@ -162,7 +162,7 @@ ClassAnswer ClassResolver::from_config(const ClassInput& input, const ClassOptio
   const ModelingV2Choice choice =
       select_modeling_v2(input, options, profile_.modeling_v2, registry_);
   if (choice.error) return {.error = choice.error};
-  const ClassAnswer resolved = resolve_class(input, options, choice.target);
+  ClassAnswer resolved = resolve_class(input, options, choice.target);
   if (resolved.error) return resolved;
   return build(input, options, choice.target, resolved);
 }

@@ -116,6 +116,7 @@ std::vector<TableRow> setting_rows() {
 
 std::vector<TableRow> package_rows() {
   std::vector<TableRow> out;
+  out.reserve(kPackages.size());
   for (const Package& row : kPackages) {
     out.push_back({std::string(row.name),
                    {{"package", std::string(row.pip_name)}, {"about", std::string(row.about)}}});

@@ -140,7 +140,7 @@ std::optional<EngineError> choose_trtllm(const InnerKernelRequest& request, Laye
   }
   for (const Phase phase : {Phase::kPrefill, Phase::kDecode}) {
     KernelChoice& choice = phase == Phase::kPrefill ? group.prefill : group.decode;
-    const auto error = choose_fmha(request, phase, choice, steps);
+    auto error = choose_fmha(request, phase, choice, steps);
     if (error) return error;
   }
   if (!context.request.model.mla) return std::nullopt;

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace kernelpath::engines::trtllm {
@@ -68,11 +69,11 @@ class Walk {
   // Common options that other engines have and this one has not.
   void note_unread_options() {
     const Deployment& deployment = request_.deployment;
-    const std::pair<std::string_view, bool> unread[] = {
-        {"--quantization", deployment.quantization.has_value()},
-        {"--dp", deployment.dp != 1},
-        {"--dcp", deployment.dcp != 1},
-        {"--draft-topk", deployment.draft_topk.has_value()}};
+    const auto unread = std::to_array<std::pair<std::string_view, bool>>(
+        {{"--quantization", deployment.quantization.has_value()},
+         {"--dp", deployment.dp != 1},
+         {"--dcp", deployment.dcp != 1},
+         {"--draft-topk", deployment.draft_topk.has_value()}});
     for (const auto& [option, given] : unread) {
       if (!given) continue;
       append_engine_step({.rule = "TRT-ARG-UNREAD",

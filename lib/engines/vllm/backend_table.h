@@ -2,6 +2,7 @@
 
 #include "hardware/device.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -141,7 +142,7 @@ struct BackendClass {
   PreferredBlockSizeRule preferred_rule = nullptr;
   Answer<std::vector<CapabilityRange>, FlagRule> capabilities;
   std::vector<std::string> attention_types;
-  Flag flags[kQuestions];
+  std::array<Flag, kQuestions> flags;
   CombinationRule combination = nullptr;
   CombinationRule validation = nullptr;  // after everything else
   // The layouts that it takes, best first; nothing: any.

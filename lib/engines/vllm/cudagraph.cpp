@@ -96,18 +96,35 @@ bool named_instead(const Profile& profile, const BuiltLayer& layer) {
   return !profile.at_least(0, 33) && layer.class_name != kBehindIndexer;
 }
 
-void weigh_group(const SelectorContext& context, const CacheGroup& group, const KvCachePlan& plan,
-                 std::span<const BuiltLayer> layers, GraphQuestion question, Weakest& weakest) {
+// The layers that share a cache's pages, and what each keeps there.
+struct GroupLayers {
+  std::vector<const BuiltLayer*> layers;
   std::vector<KvSpec> specs;
-  for (const std::size_t layer : group.layers) specs.push_back(*plan.layers[layer].spec);
+};
+
+GroupLayers layers_of(const CacheGroup& group, const KvCachePlan& plan,
+                      std::span<const BuiltLayer> layers) {
+  GroupLayers out;
+  out.layers.reserve(group.layers.size());
+  out.specs.reserve(group.layers.size());
+  for (const std::size_t layer : group.layers) {
+    out.layers.push_back(&layers[layer]);
+    out.specs.push_back(*plan.layers[layer].spec);
+  }
+  return out;
+}
+
+void weigh_group(const SelectorContext& context, const GroupLayers& group, GraphQuestion question,
+                 Weakest& weakest) {
+  const std::span<const KvSpec> specs = group.specs;
   const bool later = context.profile.at_least(0, 33);
   std::set<std::string_view> seen;
   bool named_here = false;  // the weakest so far is of this group
   for (std::size_t i = 0; i < group.layers.size(); ++i) {
-    const BuiltLayer& layer = layers[group.layers[i]];
+    const BuiltLayer& layer = *group.layers[i];
     if (!later && !seen.insert(layer.class_name).second) continue;
     // Until 0.32 all specs of the group are asked about at once.
-    question.specs = later ? std::span(specs).subspan(i, 1) : std::span<const KvSpec>(specs);
+    question.specs = later ? specs.subspan(i, 1) : specs;
     const GraphLevel level = level_of(context, layer, question);
     const bool equal = named_here && level == weakest.level;
     if (level < weakest.level || (equal && named_instead(context.profile, layer))) {
@@ -192,7 +209,7 @@ GraphPlan resolve_graphs(const SelectorContext& context, const KvCachePlan& plan
                                   .unclamped_window = unclamped_window(layers)};
   Weakest weakest;
   for (const CacheGroup& group : plan.groups) {
-    weigh_group(context, group, plan, layers, question, weakest);
+    weigh_group(context, layers_of(group, plan, layers), question, weakest);
   }
   graphs.min_support = weakest.level;
   graphs.limited_by = weakest.class_name;

@@ -8,6 +8,7 @@
 #include "json/document.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <mutex>
 
@@ -149,7 +150,7 @@ const Profile& built_in_profile(std::string_view version) {
 
 std::optional<Release> parse_release(std::string_view text) {
   Release release;
-  int* const parts[] = {&release.major, &release.minor, &release.patch};
+  const std::array<int*, 3> parts = {&release.major, &release.minor, &release.patch};
   const char* at = text.data();
   const char* const end = text.data() + text.size();
   for (int* part : parts) {
