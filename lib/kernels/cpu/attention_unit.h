@@ -1,0 +1,72 @@
+#pragma once
+
+#include "attention/data_type.h"
+
+#include <cstddef>
+#include <cstdint>
+
+// What the units compiled for one instruction set implement of attention. They see plain data only:
+// a function of a shared header that such a unit instantiated could be the copy that the linker
+// keeps for every processor.
+namespace kernelpath::kernels::cpu {
+
+inline constexpr std::int64_t kTileTokens = 256;
+inline constexpr std::int64_t kBlockRows = 32;
+// Lanes of the widest unit; rows of work memory are padded to it.
+inline constexpr std::int64_t kMaxLanes = 16;
+
+constexpr std::int64_t padded(std::int64_t dim) {
+  return (dim + kMaxLanes - 1) / kMaxLanes * kMaxLanes;
+}
+
+// Tokens [first, last) of a tile.
+struct TokenRange {
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+};
+
+// The keys or the values of a tile: where the row of each token lies.
+struct TileRows {
+  const std::byte* const* data = nullptr;    // [tokens]
+  const std::byte* const* scales = nullptr;  // [tokens]; kNvfp4 only
+  attention::DataType type = attention::DataType::kF32;
+  std::int64_t dim = 0;
+};
+
+// One tile of keys for a block of query rows: for each row with softmax state (maximum, sum, acc)
+//   score = q . k * scale, capped; p = exp(score - maximum); sum = Σ p; acc = Σ p v
+// over the tokens in its range. A row with an empty range gets (-inf, 0, 0). Tokens outside a row's
+// range never enter its sums, whatever their rows hold.
+struct TileJob {
+  std::int64_t rows = 0;
+  std::int64_t tokens = 0;  // at most kTileTokens
+  // Place of token 0 among the columns of the tile. Columns decide the order of summation.
+  std::int64_t first_column = 0;
+  TileRows k;
+  TileRows v;
+  float scale = 1.0F;
+  float softcap = 0.0F;
+  const TokenRange* ranges = nullptr;  // [rows]
+  const float* q = nullptr;            // [rows, padded(k.dim)], zeros behind k.dim
+  float* maximum = nullptr;            // [rows]
+  float* sum = nullptr;                // [rows]
+  float* acc = nullptr;                // [rows, padded(v.dim)]
+  float* scores = nullptr;             // [rows, kTileTokens + kMaxLanes]: work memory
+  float* wide = nullptr;               // [kWideTokens, padded(max dim)]: work memory
+};
+
+inline constexpr std::int64_t kWideTokens = 32;
+inline constexpr std::int64_t kScoreStride = kTileTokens + kMaxLanes;
+
+struct AttentionUnit {
+  void (*tile)(const TileJob& job) = nullptr;
+  // Folds the state of a later tile into that of the tiles before it:
+  //   acc = acc * scale + add * add_scale over `dim` floats, a multiple of kMaxLanes.
+  void (*rescale_add)(float* acc, float scale, const float* add, float add_scale,
+                      std::int64_t dim) = nullptr;
+};
+
+const AttentionUnit& attention_unit_avx2();
+const AttentionUnit& attention_unit_avx512();
+
+}  // namespace kernelpath::kernels::cpu

@@ -1,0 +1,173 @@
+#include "kernels/cpu/cpu_ops.h"
+
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/executor.h"
+#include "kernels/cpu/experts.h"
+#include "kernels/cpu/index.h"
+#include "kernels/cpu/state.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace kernelpath::kernels::cpu {
+namespace {
+
+// Elements that a thread takes at once: whole cache lines, so that threads do not share any.
+constexpr std::int64_t kGrain = 16;
+
+std::int64_t row_blocks(const MatmulPart& part) {
+  return part.n == 0 ? 0 : (part.w.rows + kRowsAtOnce - 1) / kRowsAtOnce;
+}
+
+// What a block of rows costs: to read and convert the weights, and to multiply them with n tokens.
+std::int64_t block_cost(const MatmulPart& part) {
+  constexpr std::int64_t kReading = 8;
+  return part.w.cols * (kReading + part.n);
+}
+
+// The blocks of a part that starts at `start` on the line of all costs, up to the point `edge`.
+std::int64_t blocks_before(const MatmulPart& part, std::int64_t start, std::int64_t edge) {
+  const std::int64_t cost = block_cost(part);
+  return std::clamp<std::int64_t>((edge - start + cost - 1) / cost, 0, row_blocks(part));
+}
+
+}  // namespace
+
+void CpuOps::embed(const WeightMatrix& table, std::span<const std::int32_t> tokens, float scale,
+                   float* y) {
+  const auto [begin, end] = team_.share(static_cast<std::int64_t>(tokens.size()));
+  for (std::int64_t i = begin; i < end; ++i) {
+    float* const row = y + i * table.cols;
+    dequantize_row(table, tokens[static_cast<std::size_t>(i)], row);
+    if (scale != 1.0F) scale_and_cap_elements(scale, 0.0F, row, table.cols);
+  }
+  team_.barrier();
+}
+
+// All parts' blocks of rows lie on one line of costs, of which every thread takes an equal piece.
+void CpuOps::matmul_share(std::span<const MatmulPart> parts) {
+  std::int64_t total = 0;
+  for (const MatmulPart& part : parts) total += row_blocks(part) * block_cost(part);
+  const std::int64_t first = total * team_.thread / team_.threads;
+  const std::int64_t last = total * (team_.thread + 1) / team_.threads;
+  std::int64_t start = 0;
+  for (const MatmulPart& part : parts) {
+    const std::int64_t begin = blocks_before(part, start, first) * kRowsAtOnce;
+    const std::int64_t end = std::min(blocks_before(part, start, last) * kRowsAtOnce, part.w.rows);
+    if (begin < end) rows_(part, begin, end);
+    start += row_blocks(part) * block_cost(part);
+  }
+}
+
+void CpuOps::matmul(std::span<const MatmulPart> parts) {
+  matmul_share(parts);
+  team_.barrier();
+}
+
+void CpuOps::norm(const NormParams& params) {
+  const auto [begin, end] = team_.share(params.n * params.groups);
+  norm_rows(params, begin, end);
+  team_.barrier();
+}
+
+void CpuOps::add(std::int64_t count, const float* x, float scale, float* y) {
+  const auto [begin, end] = team_.share(count, kGrain);
+  for (std::int64_t i = begin; i < end; ++i) y[i] += scale * x[i];
+  team_.barrier();
+}
+
+void CpuOps::scale_rows(std::int64_t n, std::int64_t dim, const float* factors, float* x) {
+  const auto [begin, end] = team_.share(n);
+  for (std::int64_t i = begin; i < end; ++i) {
+    scale_and_cap_elements(factors[i], 0.0F, x + i * dim, dim);
+  }
+  team_.barrier();
+}
+
+void CpuOps::scale_and_cap(std::int64_t count, float scale, float cap, float* x) {
+  const auto [begin, end] = team_.share(count, kGrain);
+  scale_and_cap_elements(scale, cap, x + begin, end - begin);
+  team_.barrier();
+}
+
+void CpuOps::rope(const RopeParams& params) {
+  const auto [begin, end] = team_.share(params.n * params.heads);
+  rope_rows(params, begin, end);
+  team_.barrier();
+}
+
+void CpuOps::gate(const GateParams& params) {
+  const auto [begin, end] = team_.share(params.n * params.dim, kGrain);
+  gate_elements(params, begin, end);
+  team_.barrier();
+}
+
+void CpuOps::route(const RouteParams& params) {
+  const auto [begin, end] = team_.share(params.n);
+  route_rows(params, begin, end);
+  team_.barrier();
+}
+
+void CpuOps::experts(const ExpertsParams& params) {
+  const ExpertGroups groups = expert_groups(params);
+  if (team_.thread == 0) group_by_expert(params, groups);
+  const std::int64_t pairs = params.n * params.top_k;
+  if (params.scale_input) {
+    const auto [begin, end] = team_.share(pairs);
+    scale_expert_inputs(params, begin, end);
+  }
+  team_.barrier();
+  std::vector<MatmulPart> parts;
+  gate_up_parts(params, groups, parts);
+  matmul(parts);
+  gate(expert_gate(params));
+  down_parts(params, groups, parts);
+  matmul(parts);
+  const auto [begin, end] = team_.share(params.n);
+  combine_experts(params, begin, end);
+  team_.barrier();
+}
+
+// As many queries at a time as there are threads: all score the keys of all of them, then each
+// thread chooses for one.
+void CpuOps::index_select(const IndexParams& params) {
+  for (std::int64_t first = 0; first < params.num_tokens; first += team_.threads) {
+    const std::int64_t last = std::min<std::int64_t>(first + team_.threads, params.num_tokens);
+    for (std::int64_t token = first; token < last; ++token) {
+      const IndexQuery query = index_query(params, token);
+      const auto [begin, end] = team_.share(query.keys, kGrain);
+      score_index_keys(params, query, begin, end,
+                       params.scratch + (token - first) * params.scratch_stride);
+    }
+    team_.barrier();
+    if (first + team_.thread < last) {
+      select_index_keys(params, index_query(params, first + team_.thread),
+                        params.scratch + team_.thread * params.scratch_stride);
+    }
+    team_.barrier();
+  }
+}
+
+void CpuOps::short_conv(const ShortConvParams& params) {
+  const auto [begin, end] = team_.share(params.channels, kGrain);
+  short_conv_channels(params, begin, end);
+  team_.barrier();
+}
+
+void CpuOps::delta_rule(const DeltaRuleParams& params) {
+  const auto [begin, end] = team_.share(params.batch.num_requests * params.heads);
+  delta_rule_items(params, begin, end);
+  team_.barrier();
+}
+
+CpuExecutor::CpuExecutor(int threads, Isa isa) : pool_(threads), isa_(isa) {}
+
+void CpuExecutor::run(const std::function<void(Ops&)>& body) {
+  pool_.run([&](const Team& team) {
+    CpuOps ops(team, isa_);
+    body(ops);
+  });
+}
+
+}  // namespace kernelpath::kernels::cpu

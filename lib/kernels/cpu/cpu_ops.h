@@ -1,0 +1,43 @@
+#pragma once
+
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/matmul.h"
+#include "kernels/cpu/team.h"
+#include "kernels/ops.h"
+
+#include <cstdint>
+#include <span>
+
+namespace kernelpath::kernels::cpu {
+
+// The operations on one thread of a team.
+class CpuOps : public Ops {
+ public:
+  CpuOps(const Team& team, Isa isa) : team_(team), isa_(isa), rows_(matmul_rows(isa)) {}
+
+  void embed(const WeightMatrix& table, std::span<const std::int32_t> tokens, float scale,
+             float* y) override;
+  void matmul(std::span<const MatmulPart> parts) override;
+  void norm(const NormParams& params) override;
+  void add(std::int64_t count, const float* x, float scale, float* y) override;
+  void scale_rows(std::int64_t n, std::int64_t dim, const float* factors, float* x) override;
+  void scale_and_cap(std::int64_t count, float scale, float cap, float* x) override;
+  void rope(const RopeParams& params) override;
+  void gate(const GateParams& params) override;
+  void append(const attention::AppendParams& params) override;
+  void attention(const attention::AttentionParams& params) override;
+  void route(const RouteParams& params) override;
+  void experts(const ExpertsParams& params) override;
+  void index_select(const IndexParams& params) override;
+  void short_conv(const ShortConvParams& params) override;
+  void delta_rule(const DeltaRuleParams& params) override;
+
+ private:
+  void matmul_share(std::span<const MatmulPart> parts);
+
+  Team team_;
+  Isa isa_;
+  MatmulRows rows_;
+};
+
+}  // namespace kernelpath::kernels::cpu

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace kernelpath::kernels::cpu {
+
+// The sets of kernels; each unit is compiled for its own instructions and chosen at run time.
+enum class Isa : std::uint8_t {
+  kReference,  // plain C++, sums in float64
+  kAvx2,       // AVX2, FMA, F16C
+  kAvx512,     // AVX-512 F, BW, DQ, VL
+};
+inline constexpr std::array kIsas{Isa::kReference, Isa::kAvx2, Isa::kAvx512};
+
+constexpr std::string_view isa_name(Isa isa) {
+  switch (isa) {
+    case Isa::kReference:
+      return "reference";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+  }
+  return "";
+}
+
+// Whether this processor, and this build, have it.
+bool has_isa(Isa isa);
+// The fastest set that there is.
+Isa best_isa();
+// By name; nothing for a name that is no set.
+std::optional<Isa> find_isa(std::string_view name);
+
+}  // namespace kernelpath::kernels::cpu

@@ -1,0 +1,90 @@
+#include "kernels/cpu/team.h"
+
+#include <algorithm>
+
+namespace kernelpath::kernels::cpu {
+namespace {
+
+// Long enough for the imbalance of one operation, short enough not to starve a machine whose cores
+// have other work.
+constexpr int kSpins = 2000;
+// Between two steps the sampler and the scheduler run; after that workers sleep.
+constexpr int kIdleSpins = 20'000;
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+}  // namespace
+
+void Barrier::wait() {
+  const std::uint32_t generation = generation_.load(std::memory_order_acquire);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    generation_.store(generation + 1, std::memory_order_release);
+    return;
+  }
+  for (int spin = 0; generation_.load(std::memory_order_acquire) == generation; ++spin) {
+    if (spin < kSpins) {
+      relax();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+std::pair<std::int64_t, std::int64_t> Team::share(std::int64_t count, std::int64_t grain) const {
+  const std::int64_t runs = (count + grain - 1) / grain;
+  const auto edge = [&](std::int64_t place) {
+    return std::min(count, runs * place / threads * grain);
+  };
+  return {edge(thread), edge(thread + 1)};
+}
+
+TeamPool::TeamPool(int threads)
+    : threads_(std::max(threads, 1)), meeting_(threads_), done_(threads_) {
+  workers_.reserve(static_cast<std::size_t>(threads_ - 1));
+  for (int thread = 1; thread < threads_; ++thread) {
+    workers_.emplace_back([this, thread] { work(thread); });
+  }
+}
+
+TeamPool::~TeamPool() {
+  stopping_.store(true, std::memory_order_relaxed);
+  started_.fetch_add(1, std::memory_order_release);
+  started_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void TeamPool::run(const std::function<void(const Team&)>& body) {
+  if (threads_ == 1) {
+    body(Team{});
+    return;
+  }
+  body_ = &body;
+  started_.fetch_add(1, std::memory_order_release);
+  started_.notify_all();
+  body(Team{.thread = 0, .threads = threads_, .meeting = &meeting_});
+  done_.wait();
+}
+
+void TeamPool::work(int thread) {
+  std::uint32_t seen = 0;
+  while (true) {
+    for (int spin = 0; spin < kIdleSpins && started_.load(std::memory_order_acquire) == seen;
+         ++spin) {
+      relax();
+    }
+    started_.wait(seen, std::memory_order_acquire);
+    ++seen;
+    if (stopping_.load(std::memory_order_relaxed)) return;
+    (*body_)(Team{.thread = thread, .threads = threads_, .meeting = &meeting_});
+    done_.wait();
+  }
+}
+
+}  // namespace kernelpath::kernels::cpu
