@@ -44,8 +44,9 @@ std::string_view layer_kind_name(LayerKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-bool ModelConfig::has_field(std::string_view name) const {
-  return std::binary_search(present_fields.begin(), present_fields.end(), name, std::less<>{});
+bool ModelConfig::has_field(std::string_view field_name) const {
+  return std::binary_search(present_fields.begin(), present_fields.end(), field_name,
+                            std::less<>{});
 }
 
 std::string attention_summary(const ModelConfig& config) {
