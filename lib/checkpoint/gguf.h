@@ -37,6 +37,12 @@ struct GgufTensor {
   std::int64_t part = 0;                             // of a split file, from 0
 };
 
+// One file of a model.
+struct GgufPart {
+  std::string path;
+  std::int64_t data_begin = 0;  // in bytes, where its tensors' data begins
+};
+
 // What a GGUF file says before its data; of a split file, all its parts.
 struct Gguf {
   std::uint32_t version = 0;
@@ -46,6 +52,7 @@ struct Gguf {
   std::int64_t header_bytes = 0;  // of the first part: where its tensors' data begins
   std::int64_t tensor_bytes = 0;  // sum over all tensors, without padding
   std::int64_t parts = 1;
+  std::vector<GgufPart> files;  // of read_gguf: one per part
   std::vector<json::Warning> warnings;
 
   // The value of a key, or null.

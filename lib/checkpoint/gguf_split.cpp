@@ -109,6 +109,7 @@ class PartReader {
     }
     for (GgufTensor& tensor : part.tensors) tensor.part = number;
     gguf_.tensor_bytes += part.tensor_bytes;
+    gguf_.files.push_back({path, part.header_bytes});
     std::ranges::move(part.tensors, std::back_inserter(gguf_.tensors));
     std::ranges::move(part.warnings, std::back_inserter(gguf_.warnings));
     return {};
@@ -139,6 +140,7 @@ class PartReader {
 
 Result<Gguf> read_gguf(const std::string& path, const ReadOptions& options) {
   KERNELPATH_TRY(gguf, detail::read_gguf_file(path, options));
+  gguf.files = {{path, gguf.header_bytes}};
   KERNELPATH_TRY(count, read_integer(gguf, kCountKey, GgufType::kUint16, path));
   if (count.value_or(1) > 1) {
     KERNELPATH_CHECK_OK(PartReader(gguf, path, *count, options).read());

@@ -118,6 +118,7 @@ class FolderReader {
 
   Result<void> read_headers() {
     is_there_.assign(weights_.shards.size(), false);
+    weights_.data_begins.assign(weights_.shards.size(), 0);
     for (std::size_t shard = 0; shard < weights_.shards.size(); ++shard) {
       const std::string& name = weights_.shards[shard];
       KERNELPATH_TRY(state, look(name));
@@ -127,6 +128,7 @@ class FolderReader {
       }
       is_there_[shard] = true;
       KERNELPATH_TRY(header, read_safetensors(join_path(folder_, name), options_));
+      weights_.data_begins[shard] = header.header_bytes;
       for (Tensor& tensor : header.tensors) {
         tensor.shard = shard;
         weights_.tensors.push_back(std::move(tensor));

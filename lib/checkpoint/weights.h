@@ -33,6 +33,7 @@ Result<Index> parse_index(std::string text, const std::string& file);
 struct Weights {
   std::vector<std::string> shards;          // names within the folder
   std::vector<std::string> missing_shards;  // named by the index, but not there (or not followed)
+  std::vector<std::int64_t> data_begins;    // of each shard, in bytes; 0 for a missing one
   std::vector<Tensor> tensors;              // of the shards that are there; each name once
   std::int64_t tensor_count = 0;            // of all shards, as the index or the headers say
   // Sum of the tensors' bytes where every header could be read, else the index's own claim; absent
