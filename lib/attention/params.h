@@ -37,8 +37,8 @@ struct Geometry {
   std::int64_t v_head_dim = 0;  // of V and the output; at most head_dim where V lies inside K (MLA)
   float softmax_scale = 1.0F;
   float softcap = 0.0F;     // c: score -> c * tanh(score / c), before the mask; 0: none
-  std::int64_t window = 0;  // w: keys at q_pos - w < k_pos only; 0: all
-  std::int64_t chunk = 0;   // c: keys with k_pos / c == q_pos / c only; 0: all
+  std::int64_t window = 0;  // w: keys at q_pos - w < k_pos <= q_pos only; 0: all
+  std::int64_t chunk = 0;   // c: keys with k_pos / c == q_pos / c, k_pos <= q_pos only; 0: all
   bool causal = true;       // keys with k_pos <= q_pos only
 };
 
@@ -60,6 +60,9 @@ struct KvShard {
   }
   [[nodiscard]] constexpr std::int64_t position_of(std::int64_t slot) const {
     return (slot / interleave * count + rank) * interleave + slot % interleave;
+  }
+  [[nodiscard]] constexpr bool holds(std::int64_t position) const {
+    return position / interleave % count == rank;
   }
 };
 

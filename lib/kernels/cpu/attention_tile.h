@@ -102,9 +102,8 @@ WidenRow widen_row_of(DataType type) {
 
 // Asks for the rows of the tokens [first, last) ahead of their use.
 inline void prefetch_rows(const TileRows& rows, std::int64_t first, std::int64_t last) {
-  const std::int64_t bytes = rows.dim * attention::bits_of(rows.type) / 8;
   for (std::int64_t t = first; t < last; ++t) {
-    for (std::int64_t line = 0; line < bytes; line += 64) {
+    for (std::int64_t line = 0; line < rows.row_bytes; line += 64) {
       __builtin_prefetch(rows.data[t] + line);
     }
   }
@@ -116,13 +115,12 @@ void float_rows(const TileRows& rows, std::int64_t first, std::int64_t last, flo
                 const float** out) {
   const bool in_place = rows.type == DataType::kF32 && rows.dim % Simd::kLanes == 0;
   const WidenRow widen = widen_row_of<Simd>(rows.type);
-  const std::int64_t stride = padded(rows.dim);
   for (std::int64_t t = first; t < last; ++t) {
     if (in_place) {
       out[t - first] = reinterpret_cast<const float*>(rows.data[t]);
       continue;
     }
-    float* row = wide + (t - first) * stride;
+    float* row = wide + (t - first) * rows.stride;
     widen(rows.data[t], rows.scales == nullptr ? nullptr : rows.scales[t], rows.dim, row);
     out[t - first] = row;
   }
@@ -133,9 +131,8 @@ template <class Simd>
 void score_block(const TileJob& job, const float* const* k_rows, std::int64_t column) {
   using Reg = typename Simd::Reg;
   constexpr int kLanes = Simd::kLanes;
-  const std::int64_t stride = padded(job.k.dim);
   for (std::int64_t row = 0; row < job.rows; ++row) {
-    const float* q = job.q + row * stride;
+    const float* q = job.q + row * job.k.stride;
     Reg sums[kLanes];
     for (int t = 0; t < kLanes; ++t) sums[t] = Simd::zero();
     for (std::int64_t d = 0; d < job.k.dim; d += kLanes) {
@@ -188,7 +185,8 @@ void soften_row(const TileJob& job, std::int64_t row) {
     maximum = Simd::max(maximum, s);
   }
   job.maximum[row] = Simd::max_of(maximum);
-  const Reg highest = Simd::set(job.maximum[row]);
+  // Scores of -inf alone (infinite inputs) must not become -inf - -inf.
+  const Reg highest = Simd::set(job.maximum[row] == kMinusInfinity ? 0.0F : job.maximum[row]);
   Reg sum = Simd::zero();
   for (std::int64_t column = begin; column < end; column += kLanes) {
     const Reg p = exp_of<Simd>(Simd::sub(Simd::load(scores + column), highest));
@@ -233,7 +231,7 @@ void add_value_row(float* acc, const float* p, const float* const* rows, std::in
 
 template <class Simd>
 void value_tile(const TileJob& job) {
-  const std::int64_t stride = padded(job.v.dim);
+  const std::int64_t stride = job.v.stride;
   for (std::int64_t i = 0; i < job.rows * stride; ++i) job.acc[i] = 0.0F;
   const float* rows[kWideTokens];
   prefetch_rows(job.v, 0, smaller(kWideTokens, job.tokens));

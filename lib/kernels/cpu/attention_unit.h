@@ -31,6 +31,8 @@ struct TileRows {
   const std::byte* const* scales = nullptr;  // [tokens]; kNvfp4 only
   attention::DataType type = attention::DataType::kF32;
   std::int64_t dim = 0;
+  std::int64_t row_bytes = 0;  // of a stored row, without scales
+  std::int64_t stride = 0;     // padded(dim)
 };
 
 // One tile of keys for a block of query rows: for each row with softmax state (maximum, sum, acc)
@@ -47,12 +49,12 @@ struct TileJob {
   float scale = 1.0F;
   float softcap = 0.0F;
   const TokenRange* ranges = nullptr;  // [rows]
-  const float* q = nullptr;            // [rows, padded(k.dim)], zeros behind k.dim
+  const float* q = nullptr;            // [rows, k.stride], zeros behind k.dim
   float* maximum = nullptr;            // [rows]
   float* sum = nullptr;                // [rows]
-  float* acc = nullptr;                // [rows, padded(v.dim)]
-  float* scores = nullptr;             // [rows, kTileTokens + kMaxLanes]: work memory
-  float* wide = nullptr;               // [kWideTokens, padded(max dim)]: work memory
+  float* acc = nullptr;                // [rows, v.stride]
+  float* scores = nullptr;             // [rows, kScoreStride]: work memory
+  float* wide = nullptr;               // [kWideTokens, larger stride]: work memory
 };
 
 inline constexpr std::int64_t kWideTokens = 32;

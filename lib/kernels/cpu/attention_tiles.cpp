@@ -1,0 +1,238 @@
+#include "kernels/cpu/attention_tiles.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace kernelpath::kernels::cpu {
+
+using attention::AttentionParams;
+using attention::PagedRows;
+using attention::WorkItem;
+
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+TileRows tile_rows(const PagedRows& rows, std::int64_t dim, const std::byte* const* data,
+                   const std::byte* const* scales) {
+  return {.data = data,
+          .scales = rows.type == attention::DataType::kNvfp4 ? scales : nullptr,
+          .type = rows.type,
+          .dim = dim,
+          .row_bytes = attention::data_bytes(rows.type, dim),
+          .stride = padded(dim)};
+}
+
+}  // namespace
+
+RowStates states_at(float* data, std::int64_t rows, std::int64_t stride) {
+  return {.maximum = data + rows * stride,
+          .sum = data + rows * (stride + 1),
+          .acc = data,
+          .stride = stride};
+}
+
+void clear_states(std::int64_t rows, const RowStates& states) {
+  std::fill_n(states.maximum, rows, kMinusInfinity);
+  std::fill_n(states.sum, rows, 0.0F);
+  std::fill_n(states.acc, rows * states.stride, 0.0F);
+}
+
+void fold_states(const AttentionUnit& unit, std::int64_t rows, const RowStates& later,
+                 const RowStates& total) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const float before = total.maximum[row];
+    const float after = later.maximum[row];
+    // No keys in the tile: also what keeps -inf - -inf out.
+    if (after == kMinusInfinity && later.sum[row] == 0.0F) continue;
+    const float maximum = std::max(before, after);
+    const float scale = std::exp(before - maximum);
+    const float add_scale = std::exp(after - maximum);
+    total.maximum[row] = maximum;
+    total.sum[row] = total.sum[row] * scale + later.sum[row] * add_scale;
+    unit.rescale_add(total.acc + row * total.stride, scale, later.acc + row * later.stride,
+                     add_scale, total.stride);
+  }
+}
+
+void finish_row(const AttentionParams& params, const WorkItem& item, std::int64_t row,
+                const RowStates& total) {
+  const attention::Geometry& geometry = params.geometry;
+  const std::int64_t group = geometry.num_heads / geometry.num_kv_heads;
+  const std::int64_t flat = item.first_row + row;
+  const std::int64_t token = params.batch.query_start[item.request] + flat / group;
+  const std::int64_t head = item.kv_head * group + flat % group;
+  float maximum = total.maximum[row];
+  float sum = total.sum[row];
+  float scale = 1.0F;
+  if (params.sinks != nullptr) {
+    const float sink = params.sinks[head];
+    const float highest = std::max(maximum, sink);
+    scale = std::exp(maximum - highest);
+    sum = sum * scale + std::exp(sink - highest);
+    maximum = highest;
+  }
+  const std::int64_t o_stride =
+      params.o_stride != 0 ? params.o_stride : geometry.num_heads * geometry.v_head_dim;
+  float* o = params.o + token * o_stride + head * geometry.v_head_dim;
+  // A row without keys: 0, whatever the caches hold, and the lse of its sink alone, or -inf.
+  const bool none = total.sum[row] == 0.0F && total.maximum[row] == kMinusInfinity;
+  const float factor = none ? 0.0F : params.v.scale * scale / sum;
+  const float* acc = total.acc + row * total.stride;
+  for (std::int64_t d = 0; d < geometry.v_head_dim; ++d) o[d] = none ? 0.0F : acc[d] * factor;
+  if (params.lse.data == nullptr) return;
+  params.lse.data[token * geometry.num_heads + head] =
+      sum == 0.0F ? kMinusInfinity : maximum + std::log(sum);
+}
+
+TileRunner::TileRunner(const AttentionParams& params, const AttentionUnit& unit,
+                       std::vector<std::byte>& bytes)
+    : params_(params), unit_(unit) {
+  const std::int64_t k_stride = padded(params.geometry.head_dim);
+  const std::int64_t v_stride = padded(params.geometry.v_head_dim);
+  const std::int64_t q_floats = kBlockRows * k_stride;
+  const std::int64_t score_floats = kBlockRows * kScoreStride;
+  const std::int64_t wide_floats = kWideTokens * std::max(k_stride, v_stride);
+  const std::int64_t states = state_floats(kBlockRows, v_stride);
+  constexpr std::size_t kAlignment = 64;
+  const auto needed =
+      static_cast<std::size_t>(q_floats + score_floats + wide_floats + 2 * states) * sizeof(float);
+  if (bytes.size() < needed + kAlignment) bytes.resize(needed + kAlignment);
+  const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const std::size_t skipped = (kAlignment - address % kAlignment) % kAlignment;
+  q_ = reinterpret_cast<float*>(bytes.data() + skipped);
+  scores_ = q_ + q_floats;
+  wide_ = scores_ + score_floats;
+  total_ = states_at(wide_ + wide_floats, kBlockRows, v_stride);
+  one_ = states_at(wide_ + wide_floats + states, kBlockRows, v_stride);
+}
+
+std::int64_t TileRunner::group() const {
+  return params_.geometry.num_heads / params_.geometry.num_kv_heads;
+}
+
+TileRunner::Query TileRunner::query_of(std::int64_t row) const {
+  const attention::BatchView& batch = params_.batch;
+  const std::int64_t query = row / group();
+  const std::int64_t first = batch.query_start[item_.request];
+  const std::int64_t queries = batch.query_start[item_.request + 1] - first;
+  const std::int64_t seq_len = batch.seq_lens[item_.request];
+  const std::int64_t position = seq_len - queries + query;
+  return {.token = first + query,
+          .position = position,
+          .slots = attention::visible_slots(params_.geometry, params_.shard, position, seq_len)};
+}
+
+void TileRunner::begin(const WorkItem& item) {
+  item_ = item;
+  const attention::Geometry& geometry = params_.geometry;
+  const std::int64_t stride = padded(geometry.head_dim);
+  const std::int64_t q_stride =
+      params_.q_stride != 0 ? params_.q_stride : geometry.num_heads * geometry.head_dim;
+  const std::int64_t first_token = params_.batch.query_start[item.request];
+  for (std::int64_t row = 0; row < item.rows(); ++row) {
+    const std::int64_t flat = item.first_row + row;
+    const std::int64_t head = item.kv_head * group() + flat % group();
+    const float* q =
+        params_.q + (first_token + flat / group()) * q_stride + head * geometry.head_dim;
+    float* copy = q_ + row * stride;
+    std::copy_n(q, geometry.head_dim, copy);
+    std::fill(copy + geometry.head_dim, copy + stride, 0.0F);
+  }
+}
+
+void TileRunner::place_token(std::int64_t token, std::int64_t slot) {
+  const attention::BatchView& batch = params_.batch;
+  const std::int64_t page =
+      batch.block_table[item_.request * batch.block_table_stride + slot / batch.page_size];
+  const auto place = [&](const PagedRows& rows, auto& data, auto& scales) {
+    const std::int64_t element = page * rows.page_stride +
+                                 slot % batch.page_size * rows.token_stride +
+                                 item_.kv_head * rows.head_stride;
+    const auto at = static_cast<std::size_t>(token);
+    data[at] = rows.data + attention::data_bytes(rows.type, element);
+    if (rows.type == attention::DataType::kNvfp4) {
+      scales[at] = rows.block_scales + element / attention::kNvfp4Block;
+    }
+  };
+  place(params_.k, k_data_, k_scales_);
+  place(params_.v, v_data_, v_scales_);
+}
+
+// The tokens of a tile that some row sees are a run of slots.
+void TileRunner::gather_run(std::int64_t tile, TileJob& job) {
+  const std::int64_t begin = tile * kTileTokens;
+  const std::int64_t end = begin + kTileTokens;
+  std::int64_t first = end;
+  std::int64_t last = begin;
+  for (std::int64_t row = 0; row < item_.rows(); ++row) {
+    const attention::SlotRange slots = query_of(item_.first_row + row).slots;
+    const std::int64_t from = std::clamp(slots.first, begin, end);
+    const std::int64_t to = std::clamp(slots.last, begin, end);
+    ranges_[static_cast<std::size_t>(row)] = {.first = static_cast<std::int32_t>(from - begin),
+                                              .last = static_cast<std::int32_t>(to - begin)};
+    if (from >= to) continue;
+    first = std::min(first, from);
+    last = std::max(last, to);
+  }
+  job.tokens = std::max<std::int64_t>(last - first, 0);
+  job.first_column = job.tokens > 0 ? first - begin : 0;
+  for (std::int64_t row = 0; row < item_.rows(); ++row) {
+    TokenRange& range = ranges_[static_cast<std::size_t>(row)];
+    range.first -= static_cast<std::int32_t>(job.first_column);
+    range.last -= static_cast<std::int32_t>(job.first_column);
+  }
+  for (std::int64_t slot = first; slot < last; ++slot) place_token(slot - first, slot);
+}
+
+// The tokens of a tile are entries of the query's list; those that it may not see are left out.
+void TileRunner::gather_selected(std::int64_t tile, TileJob& job) {
+  const Query query = query_of(item_.first_row);
+  const std::int64_t begin = tile * kTileTokens;
+  const std::int64_t end = std::min(begin + kTileTokens, params_.selected_stride);
+  const std::int32_t* list = params_.selected + query.token * params_.selected_stride;
+  for (std::int64_t entry = begin; entry < end; ++entry) {
+    const std::int64_t position = list[entry];
+    if (position < 0 || !params_.shard.holds(position)) continue;
+    const std::int64_t slot = params_.shard.slots_before(position);
+    if (slot < query.slots.first || slot >= query.slots.last) continue;
+    place_token(job.tokens++, slot);
+  }
+  const TokenRange all{.first = 0, .last = static_cast<std::int32_t>(job.tokens)};
+  std::fill_n(ranges_.begin(), item_.rows(), all);
+}
+
+void TileRunner::run(std::int64_t tile, const RowStates& out) {
+  const attention::Geometry& geometry = params_.geometry;
+  TileJob job{
+      .rows = item_.rows(),
+      .k = tile_rows(params_.k, geometry.head_dim, k_data_.data(), k_scales_.data()),
+      .v = tile_rows(params_.v, geometry.v_head_dim, v_data_.data(), v_scales_.data()),
+      .scale = geometry.softmax_scale * params_.k.scale,
+      .softcap = geometry.softcap,
+      .ranges = ranges_.data(),
+      .q = q_,
+      .maximum = out.maximum,
+      .sum = out.sum,
+      .acc = out.acc,
+      .scores = scores_,
+      .wide = wide_,
+  };
+  if (params_.selected != nullptr) {
+    gather_selected(tile, job);
+  } else {
+    gather_run(tile, job);
+  }
+  unit_.tile(job);
+}
+
+void TileRunner::fold(std::int64_t first, std::int64_t last, const RowStates& total) {
+  clear_states(item_.rows(), total);
+  for (std::int64_t tile = first; tile < last; ++tile) {
+    run(tile, one_);
+    fold_states(unit_, item_.rows(), one_, total);
+  }
+}
+
+}  // namespace kernelpath::kernels::cpu
