@@ -1,5 +1,6 @@
 #include "kernels/cpu/cpu_ops.h"
 
+#include "kernels/cpu/append.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/executor.h"
 #include "kernels/cpu/experts.h"
@@ -161,11 +162,18 @@ void CpuOps::delta_rule(const DeltaRuleParams& params) {
   team_.barrier();
 }
 
-CpuExecutor::CpuExecutor(int threads, Isa isa) : pool_(threads), isa_(isa) {}
+void CpuOps::append(const attention::AppendParams& params) { paged_append(team_, params); }
+
+void CpuOps::attention(const attention::AttentionParams& params) {
+  paged_attention(team_, isa_, params, *attention_);
+}
+
+CpuExecutor::CpuExecutor(int threads, Isa isa)
+    : pool_(threads), isa_(isa), attention_(pool_.threads()) {}
 
 void CpuExecutor::run(const std::function<void(Ops&)>& body) {
   pool_.run([&](const Team& team) {
-    CpuOps ops(team, isa_);
+    CpuOps ops(team, isa_, attention_);
     body(ops);
   });
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/cpu/attention.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/matmul.h"
 #include "kernels/cpu/team.h"
@@ -13,7 +14,9 @@ namespace kernelpath::kernels::cpu {
 // The operations on one thread of a team.
 class CpuOps : public Ops {
  public:
-  CpuOps(const Team& team, Isa isa) : team_(team), isa_(isa), rows_(matmul_rows(isa)) {}
+  // `attention` is the team's, and outlives the operations.
+  CpuOps(const Team& team, Isa isa, AttentionWorkspace& attention)
+      : team_(team), isa_(isa), rows_(matmul_rows(isa)), attention_(&attention) {}
 
   void embed(const WeightMatrix& table, std::span<const std::int32_t> tokens, float scale,
              float* y) override;
@@ -38,6 +41,7 @@ class CpuOps : public Ops {
   Team team_;
   Isa isa_;
   MatmulRows rows_;
+  AttentionWorkspace* attention_;
 };
 
 }  // namespace kernelpath::kernels::cpu

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/cpu/attention.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/ops.h"
@@ -21,6 +22,7 @@ class CpuExecutor : public Executor {
  private:
   TeamPool pool_;
   Isa isa_;
+  AttentionWorkspace attention_;
 };
 
 }  // namespace kernelpath::kernels::cpu
