@@ -8,7 +8,7 @@
 
 namespace kernelpath::runtime {
 
-Scheduler::Scheduler(const SchedulerLimits& limits, SequenceCache& cache)
+Scheduler::Scheduler(const SchedulerLimits& limits, kv::BlockManager& cache)
     : limits_(limits), cache_(cache) {
   // Else sequences that decode could take every step's whole budget from a waiting prompt.
   KERNELPATH_ASSERT(limits.max_batched_tokens > limits.max_sequences);
@@ -107,7 +107,7 @@ bool Scheduler::admit_first(std::vector<SequenceRun>& step) {
   if (!cache_.has_room(std::min(sequence.known() + 1, sequence.max_tokens))) return false;
   waiting_.pop_front();
   sequence.slot = free_slot();
-  sequence.reused = cache_.begin(sequence.id, sequence.tokens, sequence.salt);
+  sequence.reused = cache_.begin(sequence.id, sequence.tokens);
   sequence.computed = sequence.reused;
   const auto arrived_later = [&](const Sequence* other) { return other->id > sequence.id; };
   running_.insert(std::ranges::find_if(running_, arrived_later), &sequence);
@@ -128,6 +128,10 @@ void Scheduler::executed(const SequenceRun& run, std::int64_t accepted) {
   sequence.computed = run.first + run.count - run.drafts + accepted;
   sequence.drafts.clear();
   KERNELPATH_ASSERT(sequence.computed <= sequence.known());
+  if (!limits_.share_prefixes) {
+    cache_.computed_privately(sequence.id, sequence.computed);
+    return;
+  }
   cache_.computed(sequence.id,
                   std::span(sequence.tokens).first(static_cast<std::size_t>(sequence.computed)));
 }

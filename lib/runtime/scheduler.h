@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "runtime/sequence_cache.h"
+#include "kv/block_manager.h"
 
 #include <cstdint>
 #include <deque>
@@ -15,11 +15,14 @@ namespace kernelpath::runtime {
 struct SchedulerLimits {
   std::int64_t max_batched_tokens = 512;  // of one step; more than max_sequences
   std::int64_t max_sequences = 16;        // that run at one time
+  // Off where what is in the cache belongs to one sequence only: a recurrent state, rotary factors
+  // that depend on the length of the prompt.
+  bool share_prefixes = true;
 };
 
 // One sequence on its way: the tokens that are known and how many of them the cache holds.
 struct Sequence {
-  SequenceId id = 0;
+  kv::SequenceId id = 0;
   std::vector<std::int32_t> tokens = {};  // prompt, then what was generated
   std::int64_t prompt_tokens = 0;
   std::int64_t max_tokens = 0;            // of tokens.size(), prompt included
@@ -53,7 +56,7 @@ struct SequenceRun {
 // nothing that it has generated is lost.
 class Scheduler {
  public:
-  Scheduler(const SchedulerLimits& limits, SequenceCache& cache);
+  Scheduler(const SchedulerLimits& limits, kv::BlockManager& cache);
 
   // Queues a sequence, whose id must be larger than those before. It must outlive its time here.
   // Errors: kResource, where the cache could not
@@ -84,7 +87,7 @@ class Scheduler {
   std::int32_t free_slot() const;
 
   SchedulerLimits limits_;
-  SequenceCache& cache_;
+  kv::BlockManager& cache_;
   std::int64_t budget_ = 0;
   std::deque<Sequence*> waiting_;   // in the order of arrival; preempted ones in front
   std::vector<Sequence*> running_;  // in the order of arrival

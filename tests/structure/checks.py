@@ -11,6 +11,7 @@ DIRECTION = {
     "base": [],
     "fmt": [],
     "json": ["base"],
+    "tokenizer": ["json"],
     "checkpoint": ["json"],
     "config": ["json", "checkpoint"],
     "hardware": ["json"],
@@ -22,7 +23,7 @@ DIRECTION = {
     "engines": ["memory"],
     "features": ["engines"],
     "report": ["features"],
-    "runtime": ["json"],
+    "runtime": ["json", "kv"],
     "cli": ["report"],
 }
 

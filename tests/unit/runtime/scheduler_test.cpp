@@ -3,54 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-#include <numeric>
-
 namespace kernelpath::runtime {
 namespace {
 
 using ::testing::ElementsAre;
 
-// Counts tokens instead of pages; shares nothing unless `reuse` says so.
-class CountingCache : public SequenceCache {
- public:
-  explicit CountingCache(std::int64_t capacity) : capacity_(capacity) {}
+// Pages of one token, so that sizes count tokens.
+kv::BlockManager cache_of(std::int64_t tokens) { return {tokens, 1}; }
 
-  [[nodiscard]] std::int64_t capacity() const override { return capacity_; }
-  [[nodiscard]] std::int64_t used() const {
-    return std::accumulate(held_.begin(), held_.end(), std::int64_t{0},
-                           [](std::int64_t sum, const auto& held) { return sum + held.second; });
-  }
-  [[nodiscard]] bool has_room(std::int64_t tokens) const override {
-    return used() + tokens <= capacity_;
-  }
-  std::int64_t begin(SequenceId id, std::span<const std::int32_t> tokens,
-                     std::uint64_t /*salt*/) override {
-    held_[id] = std::min(reuse, static_cast<std::int64_t>(tokens.size()) - 1);
-    return held_[id];
-  }
-  bool extend(SequenceId id, std::int64_t tokens) override {
-    const std::int64_t more = std::max(tokens - held_.at(id), std::int64_t{0});
-    if (used() + more > capacity_) return false;
-    held_[id] += more;
-    return true;
-  }
-  void computed(SequenceId id, std::span<const std::int32_t> tokens) override {
-    EXPECT_LE(static_cast<std::int64_t>(tokens.size()), held_.at(id));
-  }
-  [[nodiscard]] std::span<const std::int32_t> block_table(SequenceId /*id*/) const override {
-    return {};
-  }
-  void release(SequenceId id) override { held_.erase(id); }
+std::int64_t used(const kv::BlockManager& cache) {
+  return cache.pool().num_blocks() - cache.pool().available();
+}
 
-  std::int64_t reuse = 0;
-
- private:
-  std::int64_t capacity_;
-  std::map<SequenceId, std::int64_t> held_;
-};
-
-Sequence sequence_of(SequenceId id, std::int64_t prompt, std::int64_t generated) {
+Sequence sequence_of(kv::SequenceId id, std::int64_t prompt, std::int64_t generated) {
   Sequence out{.id = id, .prompt_tokens = prompt, .max_tokens = prompt + generated};
   out.tokens.assign(static_cast<std::size_t>(prompt), static_cast<std::int32_t>(id));
   return out;
@@ -79,7 +44,7 @@ std::vector<std::string> execute(Scheduler& scheduler) {
 }
 
 TEST(Scheduler, Prompt_ComesInChunksAndThenDecodes) {
-  CountingCache cache(100);
+  kv::BlockManager cache = cache_of(100);
   Scheduler scheduler({.max_batched_tokens = 4, .max_sequences = 2}, cache);
   Sequence a = sequence_of(1, 10, 3);
   ASSERT_TRUE(scheduler.add(a));
@@ -89,11 +54,11 @@ TEST(Scheduler, Prompt_ComesInChunksAndThenDecodes) {
   EXPECT_THAT(execute(scheduler), ElementsAre("1:10+1*"));
   EXPECT_THAT(execute(scheduler), ElementsAre("1:11+1*"));
   EXPECT_THAT(execute(scheduler), ElementsAre());
-  EXPECT_EQ(cache.used(), 0);
+  EXPECT_EQ(used(cache), 0);
 }
 
 TEST(Scheduler, Decoding_GoesBeforePrompts) {
-  CountingCache cache(100);
+  kv::BlockManager cache = cache_of(100);
   Scheduler scheduler({.max_batched_tokens = 4, .max_sequences = 3}, cache);
   Sequence a = sequence_of(1, 2, 8);
   Sequence b = sequence_of(2, 9, 1);
@@ -105,16 +70,34 @@ TEST(Scheduler, Decoding_GoesBeforePrompts) {
 }
 
 TEST(Scheduler, SharedBeginning_IsNotComputedAgain) {
-  CountingCache cache(100);
-  cache.reuse = 6;
+  kv::BlockManager cache = cache_of(100);
   Scheduler scheduler({.max_batched_tokens = 16, .max_sequences = 2}, cache);
   Sequence a = sequence_of(1, 8, 1);
+  Sequence b = sequence_of(2, 8, 1);
+  b.tokens = a.tokens;
+  b.tokens[6] = 99;
   ASSERT_TRUE(scheduler.add(a));
-  EXPECT_THAT(execute(scheduler), ElementsAre("1:6+2*"));
+  EXPECT_THAT(execute(scheduler), ElementsAre("1:0+8*"));
+  ASSERT_TRUE(scheduler.add(b));
+  EXPECT_THAT(execute(scheduler), ElementsAre("2:6+2*"));
+  EXPECT_EQ(b.reused, 6);
+}
+
+TEST(Scheduler, PrivateCaches_ShareNothing) {
+  kv::BlockManager cache = cache_of(100);
+  Scheduler scheduler({.max_batched_tokens = 16, .max_sequences = 2, .share_prefixes = false},
+                      cache);
+  Sequence a = sequence_of(1, 8, 1);
+  Sequence b = sequence_of(2, 8, 1);
+  b.tokens = a.tokens;
+  ASSERT_TRUE(scheduler.add(a));
+  EXPECT_THAT(execute(scheduler), ElementsAre("1:0+8*"));
+  ASSERT_TRUE(scheduler.add(b));
+  EXPECT_THAT(execute(scheduler), ElementsAre("2:0+8*"));
 }
 
 TEST(Scheduler, FullCache_QueuesInTheOrderOfArrival) {
-  CountingCache cache(12);
+  kv::BlockManager cache = cache_of(12);
   Scheduler scheduler({.max_batched_tokens = 32, .max_sequences = 4}, cache);
   Sequence a = sequence_of(1, 8, 2);
   Sequence b = sequence_of(2, 8, 2);
@@ -127,7 +110,7 @@ TEST(Scheduler, FullCache_QueuesInTheOrderOfArrival) {
 }
 
 TEST(Scheduler, FullCache_TakesFromTheLatestAndRecomputesIt) {
-  CountingCache cache(12);
+  kv::BlockManager cache = cache_of(12);
   Scheduler scheduler({.max_batched_tokens = 32, .max_sequences = 4}, cache);
   Sequence a = sequence_of(1, 5, 6);
   Sequence b = sequence_of(2, 5, 3);
@@ -139,12 +122,12 @@ TEST(Scheduler, FullCache_TakesFromTheLatestAndRecomputesIt) {
   EXPECT_EQ(b.preemptions, 1);
   EXPECT_EQ(b.known(), 7);  // what it had generated is still there
   while (scheduler.running() + scheduler.waiting() > 1) execute(scheduler);
-  EXPECT_THAT(execute(scheduler), ElementsAre("2:0+7*"));
+  EXPECT_THAT(execute(scheduler), ElementsAre("2:2+5*"));  // two of its pages were still there
   EXPECT_EQ(b.known(), b.max_tokens);
 }
 
 TEST(Scheduler, SequenceThatCannotFitAlone_IsRefused) {
-  CountingCache cache(12);
+  kv::BlockManager cache = cache_of(12);
   Scheduler scheduler({.max_batched_tokens = 32, .max_sequences = 4}, cache);
   Sequence a = sequence_of(1, 10, 3);
   const Result<void> added = scheduler.add(a);
@@ -155,7 +138,7 @@ TEST(Scheduler, SequenceThatCannotFitAlone_IsRefused) {
 }
 
 TEST(Scheduler, Drafts_GetLogitsAndAreCountedAsAccepted) {
-  CountingCache cache(100);
+  kv::BlockManager cache = cache_of(100);
   Scheduler scheduler({.max_batched_tokens = 32, .max_sequences = 4}, cache);
   Sequence a = sequence_of(1, 5, 10);
   ASSERT_TRUE(scheduler.add(a));
@@ -173,7 +156,7 @@ TEST(Scheduler, Drafts_GetLogitsAndAreCountedAsAccepted) {
 }
 
 TEST(Scheduler, Drafts_NeverPassTheEndNorTakePages) {
-  CountingCache cache(8);
+  kv::BlockManager cache = cache_of(8);
   Scheduler scheduler({.max_batched_tokens = 32, .max_sequences = 4}, cache);
   Sequence a = sequence_of(1, 5, 3);
   ASSERT_TRUE(scheduler.add(a));
@@ -183,7 +166,7 @@ TEST(Scheduler, Drafts_NeverPassTheEndNorTakePages) {
 }
 
 TEST(Scheduler, Drafts_TakeNobodysRoom) {
-  CountingCache cache(11);
+  kv::BlockManager cache = cache_of(11);
   Scheduler scheduler({.max_batched_tokens = 32, .max_sequences = 4}, cache);
   Sequence a = sequence_of(1, 4, 4);
   Sequence b = sequence_of(2, 4, 4);
@@ -198,10 +181,10 @@ TEST(Scheduler, Drafts_TakeNobodysRoom) {
 }
 
 TEST(Scheduler, Slots_AreUniqueAmongRunningSequences) {
-  CountingCache cache(100);
+  kv::BlockManager cache = cache_of(100);
   Scheduler scheduler({.max_batched_tokens = 32, .max_sequences = 3}, cache);
   std::vector<Sequence> sequences;
-  for (SequenceId id = 1; id <= 5; ++id) sequences.push_back(sequence_of(id, 1, id));
+  for (kv::SequenceId id = 1; id <= 5; ++id) sequences.push_back(sequence_of(id, 1, id));
   for (Sequence& sequence : sequences) ASSERT_TRUE(scheduler.add(sequence));
   while (scheduler.running() + scheduler.waiting() > 0) {
     std::vector<std::int32_t> slots;
@@ -221,7 +204,7 @@ TEST(Scheduler, Slots_AreUniqueAmongRunningSequences) {
 }
 
 TEST(Scheduler, RemovedSequence_GivesItsRoomBack) {
-  CountingCache cache(100);
+  kv::BlockManager cache = cache_of(100);
   Scheduler scheduler({.max_batched_tokens = 32, .max_sequences = 1}, cache);
   Sequence a = sequence_of(1, 4, 4);
   Sequence b = sequence_of(2, 4, 4);
@@ -230,7 +213,7 @@ TEST(Scheduler, RemovedSequence_GivesItsRoomBack) {
   execute(scheduler);
   scheduler.remove(a);
   scheduler.remove(b);
-  EXPECT_EQ(cache.used(), 0);
+  EXPECT_EQ(used(cache), 0);
   EXPECT_THAT(execute(scheduler), ElementsAre());
 }
 
