@@ -1,4 +1,4 @@
-#include "checkpoint/huge_memory.h"
+#include "base/huge_memory.h"
 
 #include "base/units.h"
 
@@ -9,14 +9,14 @@
 #include <sys/mman.h>
 #include <utility>
 
-namespace kernelpath::checkpoint {
+namespace kernelpath {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 }  // namespace
 
-Result<HugeMemory> HugeMemory::allocate(std::int64_t bytes) {
+Result<HugeMemory> HugeMemory::allocate(std::int64_t bytes, std::string_view what) {
   HugeMemory out;
   if (bytes <= 0) return out;
   // One huge page more, so that the first one can be aligned.
@@ -26,8 +26,8 @@ Result<HugeMemory> HugeMemory::allocate(std::int64_t bytes) {
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
     return fail(Error{.code = ErrorCode::kResource,
-                      .message = fmt::format("no memory for {} of weights: {}", format_bytes(bytes),
-                                             std::strerror(errno))});
+                      .message = fmt::format("no memory for {} of {}: {}", format_bytes(bytes),
+                                             what, std::strerror(errno))});
   }
   out.mapping_ = static_cast<std::byte*>(mapping);
   out.mapped_bytes_ = length;
@@ -60,4 +60,4 @@ HugeMemory& HugeMemory::operator=(HugeMemory&& other) noexcept {
   return *this;
 }
 
-}  // namespace kernelpath::checkpoint
+}  // namespace kernelpath

@@ -4,17 +4,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
-namespace kernelpath::checkpoint {
+namespace kernelpath {
 
-// Zeroed memory for weights, in huge pages where the system gives them: reading weights through
+// Zeroed memory for weights and caches, in huge pages where the system gives them: reading through
 // 4 KiB pages costs up to half of the bandwidth, on virtual machines more. Pages are not touched
 // here, so that they come to lie with the thread that first writes them.
 class HugeMemory {
  public:
   HugeMemory() = default;
-  // Errors: kResource (not so much memory). 0 bytes are allowed.
-  static Result<HugeMemory> allocate(std::int64_t bytes);
+  // `what` is named by the error: "weights". Error: kResource (not so much memory). 0 bytes are
+  // allowed.
+  static Result<HugeMemory> allocate(std::int64_t bytes, std::string_view what);
 
   ~HugeMemory();
   HugeMemory(HugeMemory&& other) noexcept;
@@ -36,4 +38,4 @@ class HugeMemory {
   bool huge_pages_ = false;
 };
 
-}  // namespace kernelpath::checkpoint
+}  // namespace kernelpath
