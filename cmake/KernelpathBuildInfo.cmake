@@ -23,3 +23,4 @@ message(STATUS "kernelpath ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, sanitizers: 
                "${build_info_sanitizers}")
 message(STATUS "  CUDA toolkit: ${KERNELPATH_CUDA_STATUS} (KERNELPATH_CUDA=${KERNELPATH_CUDA})")
 message(STATUS "  Nettle (SHA-256 of inputs): ${NETTLE_VERSION}")
+message(STATUS "  sentencepiece (tokenizer.model): ${SENTENCEPIECE_VERSION}")

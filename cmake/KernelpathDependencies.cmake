@@ -1,6 +1,20 @@
 # Third-party packages. The required ones are listed in README.md and scripts/lib/setup.sh; a missing
 # optional one turns off a feature, which `--version --verbose` reports.
 
+# kernelpath_header_version(OUT HEADER NAME…): "10.42" from the #defines of these names in a header.
+function(kernelpath_header_version out header)
+  set(version)
+  foreach(name IN LISTS ARGN)
+    file(STRINGS "${header}" line REGEX "#define ${name} ")
+    string(REGEX REPLACE ".*${name} +([0-9]+).*" "\\1" number "${line}")
+    list(APPEND version "${number}")
+  endforeach()
+  list(JOIN version "." version)
+  set(${out}
+      "${version}"
+      PARENT_SCOPE)
+endfunction()
+
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(fmt REQUIRED)
@@ -25,6 +39,38 @@ if(NETTLE_INCLUDE_DIR AND NETTLE_LIBRARY)
     string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*" "\\1.\\2" NETTLE_VERSION
                          "${nettle_version_lines}")
   endif()
+endif()
+
+# Patterns and Unicode of tokenizers.
+find_path(PCRE2_INCLUDE_DIR pcre2.h REQUIRED)
+find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)
+find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
+find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
+mark_as_advanced(PCRE2_INCLUDE_DIR PCRE2_LIBRARY UTF8PROC_INCLUDE_DIR UTF8PROC_LIBRARY)
+add_library(kernelpath_pcre2 INTERFACE)
+target_link_libraries(kernelpath_pcre2 INTERFACE "${PCRE2_LIBRARY}")
+target_include_directories(kernelpath_pcre2 SYSTEM INTERFACE "${PCRE2_INCLUDE_DIR}")
+add_library(kernelpath_utf8proc INTERFACE)
+target_link_libraries(kernelpath_utf8proc INTERFACE "${UTF8PROC_LIBRARY}")
+target_include_directories(kernelpath_utf8proc SYSTEM INTERFACE "${UTF8PROC_INCLUDE_DIR}")
+kernelpath_header_version(PCRE2_VERSION "${PCRE2_INCLUDE_DIR}/pcre2.h" PCRE2_MAJOR PCRE2_MINOR)
+kernelpath_header_version(UTF8PROC_VERSION "${UTF8PROC_INCLUDE_DIR}/utf8proc.h"
+                          UTF8PROC_VERSION_MAJOR UTF8PROC_VERSION_MINOR UTF8PROC_VERSION_PATCH)
+
+# tokenizer.model files. Link kernelpath_sentencepiece; KERNELPATH_SENTENCEPIECE_FOUND says whether
+# there is anything to link.
+find_path(SENTENCEPIECE_INCLUDE_DIR sentencepiece_processor.h)
+find_library(SENTENCEPIECE_LIBRARY sentencepiece)
+mark_as_advanced(SENTENCEPIECE_INCLUDE_DIR SENTENCEPIECE_LIBRARY)
+add_library(kernelpath_sentencepiece INTERFACE)
+set(KERNELPATH_SENTENCEPIECE_FOUND OFF)
+set(SENTENCEPIECE_VERSION "not found")
+if(SENTENCEPIECE_INCLUDE_DIR AND SENTENCEPIECE_LIBRARY)
+  set(KERNELPATH_SENTENCEPIECE_FOUND ON)
+  target_link_libraries(kernelpath_sentencepiece INTERFACE "${SENTENCEPIECE_LIBRARY}")
+  target_include_directories(kernelpath_sentencepiece SYSTEM
+                             INTERFACE "${SENTENCEPIECE_INCLUDE_DIR}")
+  set(SENTENCEPIECE_VERSION "found")
 endif()
 
 # CUDA. Sets KERNELPATH_CUDA_FOUND and KERNELPATH_CUDA_STATUS (a version, "not found" or "off").

@@ -14,6 +14,10 @@ required|libcli11-dev|header|CLI/CLI.hpp
 required|libexpected-dev|header|tl/expected.hpp
 required|libfmt-dev|header|fmt/format.h
 required|libsimdjson-dev|header|simdjson.h
+required|libpcre2-dev|header|pcre2posix.h
+required|libutf8proc-dev|header|utf8proc.h
+optional|libsentencepiece-dev|header|sentencepiece_processor.h
+optional|python3-jinja2|module|jinja2
 optional|nettle-dev|header|nettle/sha2.h
 optional|libyaml-dev|header|yaml.h
 required|libgtest-dev|header|gtest/gtest.h
