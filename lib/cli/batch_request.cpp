@@ -70,7 +70,7 @@ Result<std::string> batch_op(const json::Value& request, const json::Value& in) 
     if (op != nullptr && op->is_string()) return op->as_string();
   }
   return fail({.code = ErrorCode::kBatchRequest,
-               .message = "the request has no \"op\", beside \"in\" or inside it"});
+               .message = R"(the request has no "op", beside "in" or inside it)"});
 }
 
 Result<BatchSettings> batch_settings(const json::Value& request, const Settings& base) {

@@ -16,7 +16,7 @@ using enum Scope;
 using enum Group;
 using enum OfPrograms;
 
-constexpr std::string_view kNone = "";
+constexpr std::string_view kNone;
 constexpr std::int64_t kNoMaximum = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxPageSize = std::int64_t{1} << 20;  // no engine has pages near it
 

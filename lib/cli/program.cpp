@@ -13,8 +13,9 @@
 #include <new>
 #include <unistd.h>
 
-// The environment of the process; read once, here.
-extern char** environ;  // NOLINT(readability-redundant-declaration): not in unistd.h without GNU
+// The environment of the process; read once, here. unistd.h has it only with GNU's extensions.
+// NOLINTNEXTLINE(readability-redundant-declaration,cppcoreguidelines-avoid-*)
+extern char** environ;
 
 namespace kernelpath::cli {
 namespace {

@@ -153,6 +153,7 @@ Result<void> add_settings(const Settings& settings, std::vector<EngineQuestion>&
 
 std::vector<std::string> lower_case(const std::vector<std::string>& names) {
   std::vector<std::string> out;
+  out.reserve(names.size());
   for (const std::string& name : names) out.push_back(to_lower(name));
   return out;
 }
@@ -351,7 +352,7 @@ Result<void> check_engines(const std::vector<EngineQuestion>& questions) {
   std::optional<Error> first;
   bool any_accepts = false;
   for (const EngineQuestion& question : questions) {
-    const Result<void> checked = question.engine->check(question.deployment, question.environment);
+    Result<void> checked = question.engine->check(question.deployment, question.environment);
     if (checked) {
       any_accepts = true;
       continue;

@@ -61,6 +61,7 @@ std::vector<ReportFile> make_reports(const Invocation& invocation, const report:
   std::vector<std::string> targets = invocation.settings.list(Option::kOutput);
   if (targets.empty()) targets = {format + ":-"};
   std::vector<ReportFile> out;
+  out.reserve(targets.size());
   for (const std::string& text : targets) {
     out.push_back(make_report(invocation, read_target(invocation.program, text, format), view));
   }

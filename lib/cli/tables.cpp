@@ -112,6 +112,7 @@ Result<std::vector<EngineRows>> rows_of(const Settings& settings, std::string_vi
   }
   if (kind == "rules") {
     std::vector<std::string_view> names;
+    names.reserve(chosen.size());
     for (const Engine* engine : chosen) names.push_back(engine->name());
     for (RuleTableRows& table : feature_rule_rows(names)) {
       out.push_back({std::move(table.engine), std::move(table.version), std::move(table.rows)});

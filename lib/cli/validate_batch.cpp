@@ -25,7 +25,7 @@ Result<std::string> ValidateAnswers::answer_in(const json::Value& request, const
                  .value = op->brief()});
   }
   KERNELPATH_TRY(answer, features::answer_validate(engine->name(), in));
-  return fmt::format("\"out\":{},\"rule\":{}", json::to_text(answer.out),
+  return fmt::format(R"("out":{},"rule":{})", json::to_text(answer.out),
                      json::to_text(json::Value::string(answer.rule)));
 }
 

@@ -238,6 +238,7 @@ void append_why_not(std::vector<Block>& out, const EngineAnswer& answer, const V
   out.push_back(line_block("Smallest changes that would admit it:"));
   for (const auto& changes : answer.why_not->remedies) {
     std::vector<std::string> parts;
+    parts.reserve(changes.size());
     for (const engines::Engine::WhyNot::Change& change : changes) {
       parts.push_back(safe(change.option) +
                       (change.effect.empty() ? "" : " (" + safe(change.effect) + ")"));

@@ -20,18 +20,19 @@ std::string_view command_of(features::Level level) {
 std::string escape(std::string_view text, bool property) {
   std::string out;
   for (const char c : text) {
-    if (c == '%')
+    if (c == '%') {
       out += "%25";
-    else if (c == '\r')
+    } else if (c == '\r') {
       out += "%0D";
-    else if (c == '\n')
+    } else if (c == '\n') {
       out += "%0A";
-    else if (property && c == ':')
+    } else if (property && c == ':') {
       out += "%3A";
-    else if (property && c == ',')
+    } else if (property && c == ',') {
       out += "%2C";
-    else
+    } else {
       out += c;
+    }
   }
   return out;
 }

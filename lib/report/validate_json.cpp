@@ -88,10 +88,11 @@ void write_inputs(Writer& w, const ValidateReport& report) {
   for (const ValidatedInput& input : report.inputs) {
     w.begin_object();
     w.key("model");
-    if (input.model.empty())
+    if (input.model.empty()) {
       w.value(nullptr);
-    else
+    } else {
       w.value(input.model);
+    }
     w.member("device", input.device);
     w.key("engines").begin_array();
     for (const EngineFindings& engine : input.engines) {

@@ -144,7 +144,7 @@ std::string feature_matrix_html(const FeatureMatrix& matrix) {
       const PairCell& cell = *matrix.cell(row, column);
       const std::string title =
           cell.status == PairStatus::kYes ? "" : escape_markup(reason_text(cell));
-      out += fmt::format("<td class=\"{}\" title=\"{}\">{}</td>", pair_status_name(cell.status),
+      out += fmt::format(R"(<td class="{}" title="{}">{}</td>)", pair_status_name(cell.status),
                          title, cell_word(cell.status));
     }
     out += "</tr>\n";
@@ -182,15 +182,12 @@ std::string feature_matrix_json(const Tool& tool, const FeatureMatrix& matrix, i
                                                json::Value::string(matrix.features[row])}));
       w.member("status", pair_status_name(cell.status));
       w.key("reason");
-      if (cell.reason.empty())
-        w.value(nullptr);
-      else
-        w.value(cell.reason);
-      w.key("reason_basis");
-      if (cell.reason.empty())
-        w.value(nullptr);
-      else
+      if (cell.reason.empty()) {
+        w.value(nullptr).key("reason_basis").value(nullptr);
+      } else {
+        w.value(cell.reason).key("reason_basis");
         w.value(cell.reason_is_ours ? "ours" : "documented");
+      }
       w.end_object();
     }
   }

@@ -69,7 +69,7 @@ class SarifRules {
     w.end_array();
   }
 
-  std::int64_t index(const std::string& id) const { return index_.at(id); }
+  [[nodiscard]] std::int64_t index(const std::string& id) const { return index_.at(id); }
 
  private:
   struct Entry {
