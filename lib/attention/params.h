@@ -83,16 +83,16 @@ struct BatchView {
 // page_size = the longest request, block_table = first, block_table_stride = 1 and
 // page_stride = token_stride.
 struct AttentionParams {
-  Geometry geometry;
-  BatchView batch;
-  KvShard shard;
-  PagedRows k;
+  Geometry geometry = {};
+  BatchView batch = {};
+  KvShard shard = {};
+  PagedRows k = {};
   PagedRows v;                // MLA: the same storage as k, of which v_head_dim elements are read
   const float* q = nullptr;   // [tokens, num_heads, head_dim]
   std::int64_t q_stride = 0;  // between tokens; 0: num_heads * head_dim
   float* o = nullptr;         // [tokens, num_heads, v_head_dim]
   std::int64_t o_stride = 0;  // between tokens; 0: num_heads * v_head_dim
-  NaturalLse lse;             // [tokens, num_heads]
+  NaturalLse lse = {};        // [tokens, num_heads]
   const float* sinks = nullptr;  // [num_heads]: one more logit in the denominator; null: none
   // Index-sparse attention: the positions each query row may see, in any order, without repetition,
   // -1 for "no more"; the masks of the geometry hold as well. Null: every position.
@@ -113,8 +113,8 @@ struct AppendParams {
   // [num_tokens]: page * page_size + slot in the page; -1 skips the token
   const std::int64_t* slot_mapping = nullptr;
   std::int64_t page_size = 0;
-  PagedRows k_rows;
-  PagedRows v_rows;
+  PagedRows k_rows = {};
+  PagedRows v_rows = {};
 };
 
 }  // namespace kernelpath::attention

@@ -44,8 +44,8 @@ struct TileJob {
   std::int64_t tokens = 0;  // at most kTileTokens
   // Place of token 0 among the columns of the tile. Columns decide the order of summation.
   std::int64_t first_column = 0;
-  TileRows k;
-  TileRows v;
+  TileRows k = {};
+  TileRows v = {};
   float scale = 1.0F;
   float softcap = 0.0F;
   const TokenRange* ranges = nullptr;  // [rows]
