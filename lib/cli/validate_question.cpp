@@ -41,7 +41,7 @@ Result<void> check_rule_ids(const Settings& settings, Option option) {
 
 Result<features::YamlDocument> read_options_file(const std::string& path) {
   KERNELPATH_TRY(file, read_file(path, json::Limits{}.max_bytes));
-  return features::parse_yaml(std::move(file.text), path);
+  return features::parse_yaml(file.text, path);
 }
 
 // The engine of --command is the one that is asked; --engine must not leave it out.

@@ -111,7 +111,7 @@ void CommandReader::expand_level(std::size_t index) {
     if (!text.starts_with(level) || text.starts_with("--")) continue;
     std::string value = text.substr(level.size());
     if (value.starts_with('=')) value.erase(0, 1);
-    words_[index].text = value.empty() ? flag : flag + "=" + value;
+    words_[index].text = value.empty() ? flag : fmt::format("{}={}", flag, value);
   }
 }
 

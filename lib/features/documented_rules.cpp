@@ -151,7 +151,7 @@ class DocumentedRules {
     return {};
   }
 
-  Result<void> point(Rule& rule, const std::string& field) {
+  Result<void> point(Rule& rule, const std::string& field) const {
     const auto slot = table_.schema.find(field);
     if (!slot) {
       return fail({.code = ErrorCode::kInputSchema,

@@ -30,6 +30,7 @@ class Group {
   Group& put(std::string_view key, const std::vector<std::int64_t>& values) {
     if (values.empty()) return *this;
     std::vector<json::Value> items;
+    items.reserve(values.size());
     for (const std::int64_t value : values) items.push_back(json::Value::integer(value));
     members_.push_back({.key = std::string(key), .value = json::Value::array(std::move(items))});
     return *this;
@@ -37,6 +38,7 @@ class Group {
   Group& put(std::string_view key, const std::vector<std::string>& values) {
     if (values.empty()) return *this;
     std::vector<json::Value> items;
+    items.reserve(values.size());
     for (const std::string& value : values) items.push_back(json::Value::string(value));
     members_.push_back({.key = std::string(key), .value = json::Value::array(std::move(items))});
     return *this;

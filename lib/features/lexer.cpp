@@ -93,12 +93,13 @@ class Lexer {
       if (c == '\\') {
         if (++at_ == source_.size()) break;
         c = source_[at_];
-        if (c == 'n')
+        if (c == 'n') {
           c = '\n';
-        else if (c == 't')
+        } else if (c == 't') {
           c = '\t';
-        else if (c != '"' && c != '\\')
+        } else if (c != '"' && c != '\\') {
           return error(fmt::format("unknown escape '\\{}'", c));
+        }
       }
       token.text += c;
     }

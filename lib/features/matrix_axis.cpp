@@ -77,7 +77,7 @@ Result<MatrixAxis> find_axis(const RuleTable& table, std::string_view name) {
   MatrixAxis out{.field = *field, .name = std::string(name), .values = {}};
   const bool listed =
       std::find(info.values.begin(), info.values.end(), info.default_value) != info.values.end();
-  if (!listed) out.values.push_back({});
+  if (!listed) out.values.emplace_back();
   for (const Value& value : info.values) add_once(out.values, value);
   if (info.type == FieldType::kBool) {
     out.values = {Value::boolean(false), Value::boolean(true)};

@@ -98,7 +98,8 @@ class Parser {
       const NodeKind kind = negated ? NodeKind::kNotIn : found->kind;
       KERNELPATH_TRY(joined, binary(kind, left, right, place));
       left = joined;
-      if (found->strength == kComparison && infix() && infix()->strength == kComparison) {
+      const Operator* const next = infix();
+      if (found->strength == kComparison && next != nullptr && next->strength == kComparison) {
         return error("comparisons do not chain: use 'and'");
       }
     }

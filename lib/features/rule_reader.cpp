@@ -376,7 +376,7 @@ class Reader {
     return {};
   }
 
-  Result<void> cases(Rule& rule, const json::Value& item, const std::string& where) {
+  static Result<void> cases(Rule& rule, const json::Value& item, const std::string& where) {
     const json::Value* const cases = item.find("cases");
     if (cases == nullptr || !cases->is_object()) return schema_error(where, "'cases' is missing");
     const auto copy = [cases](std::string_view key) {

@@ -44,10 +44,11 @@ class Splitter {
   }
 
   Result<void> quoted_single(char c) {
-    if (c == '\'')
+    if (c == '\'') {
       quote_ = 0;
-    else
+    } else {
       add(c);
+    }
     return {};
   }
 
@@ -73,12 +74,12 @@ class Splitter {
     if (at_ < text_.size() && text_[at_] != '\n') add(text_[at_]);
   }
 
-  bool is_operator(char c) const {
+  [[nodiscard]] bool is_operator(char c) const {
     const std::string_view operators = "|&;<>()`";
     return operators.find(c) != std::string_view::npos || (c == '$' && next() == '(');
   }
 
-  char next() const { return at_ + 1 < text_.size() ? text_[at_ + 1] : '\0'; }
+  [[nodiscard]] char next() const { return at_ + 1 < text_.size() ? text_[at_ + 1] : '\0'; }
 
   void add(char c) {
     word_ += c;
@@ -91,7 +92,7 @@ class Splitter {
     open_ = false;
   }
 
-  Unexpected error(std::string message) const {
+  [[nodiscard]] Unexpected error(std::string message) const {
     return fail({.code = ErrorCode::kUsage,
                  .message = std::move(message),
                  .where = fmt::format("--command, character {}", at_ + 1)});

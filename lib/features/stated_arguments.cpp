@@ -48,7 +48,7 @@ class DeploymentReader {
   }
 
  private:
-  const FieldInfo* field_of(std::string_view option) const {
+  [[nodiscard]] const FieldInfo* field_of(std::string_view option) const {
     for (const FieldInfo& field : table_.schema.fields()) {
       if (field.kind == FieldKind::kArgument && field.option == option) return &field;
     }

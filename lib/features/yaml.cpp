@@ -78,8 +78,8 @@ class YamlReader {
   Result<YamlDocument> run(const std::string& text) {
     Loaded loaded;
     if (!loaded.start(text)) return fail({.code = ErrorCode::kResource, .message = "no memory"});
-    if (!loaded.next()) return syntax(loaded.parser);
-    document_ = &loaded.document;
+    if (!loaded.next()) return syntax(loaded.parser());
+    document_ = &loaded.document();
     yaml_node_t* const root = yaml_document_get_root_node(document_);
     if (root == nullptr) return std::move(out_);
     KERNELPATH_TRY(value, convert(*root, "", 0));
@@ -87,7 +87,7 @@ class YamlReader {
       return error(*root, ErrorCode::kInputSchema, "the root must be a mapping of options");
     }
     if (value.is_object()) out_.root = value;
-    if (!loaded.next()) return syntax(loaded.parser);
+    if (!loaded.next()) return syntax(loaded.parser());
     if (yaml_node_t* const second = yaml_document_get_root_node(document_)) {
       return error(*second, ErrorCode::kInputSchema, "a second document; one is read");
     }
@@ -210,7 +210,7 @@ class YamlReader {
 
 bool yaml_available() { return true; }
 
-Result<YamlDocument> parse_yaml(std::string text, std::string file) {
+Result<YamlDocument> parse_yaml(const std::string& text, std::string file) {
   return YamlReader(std::move(file)).run(text);
 }
 
@@ -218,7 +218,7 @@ Result<YamlDocument> parse_yaml(std::string text, std::string file) {
 
 bool yaml_available() { return false; }
 
-Result<YamlDocument> parse_yaml(std::string, std::string file) {
+Result<YamlDocument> parse_yaml(const std::string& /*text*/, std::string file) {
   return fail({.code = ErrorCode::kUnavailable,
                .message = "this build cannot read YAML",
                .file = std::move(file),

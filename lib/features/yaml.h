@@ -28,7 +28,7 @@ bool yaml_available();
 // The root must be a mapping. Errors: kUnavailable (a build without libyaml), kInputEncoding,
 // kInputSchema with line:column in `where` (syntax, a tag that safe_load refuses, a second
 // document, a root that is no mapping), kInputLimit (depth, aliases that expand without end).
-Result<YamlDocument> parse_yaml(std::string text, std::string file);
+Result<YamlDocument> parse_yaml(const std::string& text, std::string file);
 
 // A plain scalar as YAML 1.1 resolves it: null, booleans (yes, no, on, off too), integers (0x, 0o
 // as 0…, sexagesimal), floats, else a string. "1e-3" is a string, as in PyYAML: a float needs a

@@ -35,7 +35,7 @@ std::vector<std::string> notes(const CommandReading& reading) {
 }
 
 YamlDocument yaml(std::string text) {
-  auto out = parse_yaml(std::move(text), "serve.yaml");
+  auto out = parse_yaml(text, "serve.yaml");
   EXPECT_TRUE(out.has_value());
   return out ? std::move(*out) : YamlDocument{};
 }
