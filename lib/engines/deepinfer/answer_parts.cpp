@@ -230,6 +230,7 @@ constexpr std::array kPartOps = std::to_array<PartOp>({
 std::span<const std::string_view> part_ops() {
   static const std::vector<std::string_view> kNames = [] {
     std::vector<std::string_view> names;
+    names.reserve(kPartOps.size());
     for (const PartOp& op : kPartOps) names.push_back(op.name);
     return names;
   }();
@@ -238,7 +239,7 @@ std::span<const std::string_view> part_ops() {
 
 Result<json::Value> answer_part(std::string_view op, const json::Value& in,
                                 const Question& question) {
-  const auto row =
+  const auto* const row =
       std::ranges::find_if(kPartOps, [&](const PartOp& part) { return part.name == op; });
   KERNELPATH_ASSERT(row != kPartOps.end());
   return row->answer(in, question);

@@ -54,14 +54,7 @@ Checked<std::int64_t> index_chunk(std::int64_t scores_per_row, const Variables& 
                             kRows * row_bytes));
 }
 
-struct Builder {
-  const Model& model;
-  const Topology& topology;
-  const Arguments& arguments;
-  const Limits& limits;
-  const Variables& variables;
-  const Machine& machine;
-
+struct Builder : AttentionInput {
   [[nodiscard]] bool is_fused(bool compressed, bool sparse) const {
     const bool prompt_engine =
         arguments.engine_type == EngineType::kPrompt && !variables.flag("BATCH_INVARIANT");
@@ -206,7 +199,7 @@ Checked<std::vector<LayerAttention>> build_attention(const Model& model, const T
     layers.push_back(built);
   }
   // Their caches exist with drafting off too, their attention does not.
-  const std::int64_t drafts = limits.draft_length != 0 ? model.num_draft_layers : 0;
+  const std::int64_t drafts = input.limits.draft_length != 0 ? model.num_draft_layers : 0;
   for (std::int64_t draft = 0; draft < drafts; ++draft) {
     DEEPINFER_TRY(built, builder.draft_layer());
     layers.push_back(built);
@@ -215,7 +208,7 @@ Checked<std::vector<LayerAttention>> build_attention(const Model& model, const T
 }
 
 KernelAnswer check_kernel(const KernelQuestion& question, const Machine& machine) {
-  const auto row = std::ranges::find_if(
+  const auto* const row = std::ranges::find_if(
       kKernels, [&](const KernelRow& kernel) { return kernel.name == question.kernel; });
   KernelAnswer answer;
   if (row == kKernels.end()) return answer;

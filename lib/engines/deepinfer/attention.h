@@ -47,12 +47,18 @@ Checked<std::int64_t> padded_heads(std::int64_t heads, std::string_view stage);
 // Assertions of the parameter tree. Source: mla_attn.py, moe.py, heads.py, engram_metadata.py.
 Checked<bool> check_parameter_tree(const Model& model, const Topology& topology);
 
+// What the layers' attention follows from.
+struct AttentionInput {
+  const Model& model;
+  const Topology& topology;
+  const Arguments& arguments;
+  const Limits& limits;
+  const Variables& variables;
+  const Machine& machine;
+};
+
 // Backbone layers, then draft layers.
-Checked<std::vector<LayerAttention>> build_attention(const Model& model, const Topology& topology,
-                                                     const Arguments& arguments,
-                                                     const Limits& limits,
-                                                     const Variables& variables,
-                                                     const Machine& machine);
+Checked<std::vector<LayerAttention>> build_attention(const AttentionInput& input);
 
 // What FlashMLA refuses when one of its kernels is called. `kernel` is "fused_prefill",
 // "fused_decode", "sparse_prefill" or "sparse_decode"; `topk` is the length of the index list.

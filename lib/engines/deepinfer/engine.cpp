@@ -57,6 +57,7 @@ std::vector<TableRow> dtype_rows() {
 
 std::vector<TableRow> package_rows() {
   std::vector<TableRow> out;
+  out.reserve(kPackages.size());
   for (const Package& package : kPackages) {
     out.push_back(
         {std::string(package.option),

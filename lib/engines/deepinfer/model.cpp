@@ -78,7 +78,7 @@ class Fields {
   static Checked<std::int64_t> integer_of(std::string_view key, const json::Value& value) {
     // Beyond this no model means it, and sizes made of it could not be told any more.
     constexpr std::int64_t kMost = std::int64_t{1} << 31;
-    if (value.is_bool()) return std::int64_t{value.as_bool()};
+    if (value.is_bool()) return value.as_bool() ? 1 : 0;
     const bool fits =
         value.is_integer() && value.as_integer() >= -kMost && value.as_integer() <= kMost;
     if (fits) return value.as_integer();

@@ -38,7 +38,7 @@ std::string_view stage_of(NeededAt when) {
 std::optional<Fault> missing_package(std::string_view name, Platform platform) {
   constexpr std::string_view kHalf = "flash_mla.";
   if (name.starts_with(kHalf)) return missing_half(name.substr(kHalf.size()), platform);
-  const auto row =
+  const auto* const row =
       std::ranges::find_if(kPackages, [&](const Package& package) { return package.name == name; });
   if (row == kPackages.end()) return std::nullopt;
   const bool ascend = platform == Platform::kAscend;

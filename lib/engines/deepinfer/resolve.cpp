@@ -29,7 +29,7 @@ bool same_group(const LayerAttention& a, const LayerAttention& b) {
 }
 
 std::string cache_shape(const StartUp& run, const LayerAttention& layer) {
-  const std::string ring =
+  std::string ring =
       fmt::format("[num_slots, {}, {}]", run.window_ring->stored, kMxfp8BytesPerToken);
   if (layer.ratio == 0) return ring;
   return fmt::format("[num_blocks, {}, {}] beside {}", kTokensPerBlock / layer.ratio,
@@ -351,7 +351,7 @@ std::optional<Fault> first_kernel_refusal(const StartUp& run, const Machine& mac
   for (const bool prefill : {true, false}) {
     for (const LayerAttention& layer : *run.layers) {
       if (layer.draft && prefill) continue;
-      if (const auto fault = call(layer, prefill)) return fault;
+      if (auto fault = call(layer, prefill)) return fault;
     }
   }
   return std::nullopt;

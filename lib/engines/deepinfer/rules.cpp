@@ -289,6 +289,7 @@ constexpr auto kRows = std::to_array<Row>({
 std::span<const RuleInfo> rules() {
   static const std::vector<RuleInfo> kRules = [] {
     std::vector<RuleInfo> out;
+    out.reserve(kRows.size());
     for (const Row& row : kRows) {
       out.push_back({row.id, row.summary, row.why, row.remedy, row.file, kVersion});
     }
@@ -302,7 +303,7 @@ std::string rule_id(const Fault& fault) {
 }
 
 void append_step(StepText text, std::vector<Step>& steps) {
-  const auto row =
+  const auto* const row =
       std::ranges::find_if(kRows, [&](const Row& rule) { return rule.id == text.rule; });
   KERNELPATH_ASSERT(row != kRows.end());
   steps.push_back({.rule = std::string(row->id),

@@ -37,6 +37,7 @@ bool is_separate_norm(std::string_view tensor) {
 
 std::string python_list(const std::set<std::string>& names) {
   std::vector<std::string> parts;
+  parts.reserve(names.size());
   for (const std::string& name : names) parts.push_back(python_repr(name));
   return "[" + join(parts, ", ") + "]";
 }

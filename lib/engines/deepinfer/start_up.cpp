@@ -168,8 +168,12 @@ Checked<bool> load_model(const Question& question, StartUp& out) {
                                       out.limits->draft_length),
                   .rule = "no-draft-layer"});
   }
-  DEEPINFER_TRY(layers, build_attention(model, *out.topology, question.arguments, *out.limits,
-                                        question.variables, question.machine));
+  DEEPINFER_TRY(layers, build_attention({.model = model,
+                                         .topology = *out.topology,
+                                         .arguments = question.arguments,
+                                         .limits = *out.limits,
+                                         .variables = question.variables,
+                                         .machine = question.machine}));
   out.layers = std::move(layers);
   DEEPINFER_TRY(truncation, resolve_truncation(model, question.variables));
   out.truncation = std::move(truncation);

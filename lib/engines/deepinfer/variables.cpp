@@ -100,7 +100,7 @@ constexpr std::array kVariables = std::to_array<VariableInfo>({
 });
 
 const VariableInfo& variable_named(std::string_view short_name) {
-  const auto row = std::ranges::find_if(kVariables, [&](const VariableInfo& info) {
+  const auto* const row = std::ranges::find_if(kVariables, [&](const VariableInfo& info) {
     return info.name.starts_with(kPrefix) && info.name.substr(kPrefix.size()) == short_name;
   });
   KERNELPATH_ASSERT(row != kVariables.end());
@@ -137,7 +137,7 @@ Checked<double> read_number(const VariableInfo& variable, std::string_view text,
 std::string duration_text(std::int64_t seconds) {
   const std::int64_t days = floor_divide(seconds, 86400);
   const std::int64_t rest = floor_remainder(seconds, 86400);
-  const std::string clock = fmt::format("{}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
+  std::string clock = fmt::format("{}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
   if (days == 0) return clock;
   return fmt::format("{} day{}, {}", days, days == 1 || days == -1 ? "" : "s", clock);
 }
@@ -253,6 +253,7 @@ Checked<json::Value> Variables::value(const VariableInfo& variable, std::string_
     case VariableKind::kTemperatures: {
       DEEPINFER_TRY(numbers, temperatures(stage));
       std::vector<json::Value> items;
+      items.reserve(numbers.size());
       for (const double number : numbers) items.push_back(json::Value::number(number));
       return items.size() == 1 ? items.front() : json::Value::array(std::move(items));
     }
