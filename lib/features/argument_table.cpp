@@ -235,7 +235,6 @@ void state_faults(Context& context, const ArgumentFaults& faults) {
     const auto slot = context.table().schema.find(field);
     if (!slot || texts.empty()) return;
     std::vector<Value> items;
-    items.reserve(texts.size());
     for (const std::string& text : texts) items.push_back(context.arena().string(text));
     context.state(*slot, context.arena().list(std::move(items)));
   };

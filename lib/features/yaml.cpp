@@ -46,27 +46,29 @@ class Loaded {
   Loaded(const Loaded&) = delete;
   Loaded& operator=(const Loaded&) = delete;
   ~Loaded() {
-    if (document_ready_) yaml_document_delete(&document);
-    if (parser_ready_) yaml_parser_delete(&parser);
+    if (document_ready_) yaml_document_delete(&document_);
+    if (parser_ready_) yaml_parser_delete(&parser_);
   }
 
   bool start(const std::string& text) {
-    parser_ready_ = yaml_parser_initialize(&parser) != 0;
+    parser_ready_ = yaml_parser_initialize(&parser_) != 0;
     if (!parser_ready_) return false;
-    yaml_parser_set_input_string(&parser, reinterpret_cast<const unsigned char*>(text.data()),
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
                                  text.size());
     return true;
   }
   bool next() {
-    if (document_ready_) yaml_document_delete(&document);
-    document_ready_ = yaml_parser_load(&parser, &document) != 0;
+    if (document_ready_) yaml_document_delete(&document_);
+    document_ready_ = yaml_parser_load(&parser_, &document_) != 0;
     return document_ready_;
   }
 
-  yaml_parser_t parser = {};
-  yaml_document_t document = {};
+  [[nodiscard]] const yaml_parser_t& parser() const { return parser_; }
+  [[nodiscard]] yaml_document_t& document() { return document_; }
 
  private:
+  yaml_parser_t parser_ = {};
+  yaml_document_t document_ = {};
   bool parser_ready_ = false;
   bool document_ready_ = false;
 };

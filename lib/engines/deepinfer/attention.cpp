@@ -187,12 +187,9 @@ Checked<bool> check_parameter_tree(const Model& model, const Topology& topology)
   return true;
 }
 
-Checked<std::vector<LayerAttention>> build_attention(const Model& model, const Topology& topology,
-                                                     const Arguments& arguments,
-                                                     const Limits& limits,
-                                                     const Variables& variables,
-                                                     const Machine& machine) {
-  const Builder builder{model, topology, arguments, limits, variables, machine};
+Checked<std::vector<LayerAttention>> build_attention(const AttentionInput& input) {
+  const Builder builder{input};
+  const Model& model = input.model;
   std::vector<LayerAttention> layers;
   for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
     DEEPINFER_TRY(built, builder.backbone_layer(layer));
