@@ -177,6 +177,7 @@ Value disabled_value(const Launch& launch) {
   add(launch.graph().prefill == "disabled", "cuda_graph_prefill");
   add(launch.integer("chunked_prefill_size").value_or(0) <= 0, "chunked_prefill");
   std::vector<Value> out;
+  out.reserve(names.size());
   for (std::string& name : names) out.push_back(Value::string(std::move(name)));
   return Value::array(std::move(out));
 }

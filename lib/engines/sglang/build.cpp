@@ -126,8 +126,8 @@ std::string build_one(Launch& launch, const std::string& backend, const std::str
   if (backend == "hpc_ops") return build_hpc_ops(launch);
   if (backend == "llada2_cfg_flashinfer") return build_llada2(launch);
   if (backend == "dsv4") return dsv4_class(launch);
-  const auto found = std::find_if(kPlain.begin(), kPlain.end(),
-                                  [&](const PlainBackend& row) { return row.name == backend; });
+  const auto* const found = std::find_if(
+      kPlain.begin(), kPlain.end(), [&](const PlainBackend& row) { return row.name == backend; });
   if (found != kPlain.end()) return std::string(found->class_name);
   refuse_build(launch, "ValueError", kBuildUnknown, "Invalid attention backend: " + backend);
   return {};

@@ -58,6 +58,7 @@ std::vector<TableRow> kv_dtype_rows(const Profile& profile) {
 
 std::vector<TableRow> package_rows(const Profile& /*profile*/) {
   std::vector<TableRow> out;
+  out.reserve(kPackages.size());
   for (const Package& package : kPackages) {
     out.push_back({std::string(package.name), {{"about", std::string(package.about)}}});
   }
@@ -97,6 +98,7 @@ std::vector<TableRow> variable_rows(const Profile& /*profile*/) {
       Row{"SGLANG_USE_AITER_UNIFIED_ATTN", "1: AITER's unified attention on AMD devices"},
       Row{"SGLANG_USE_IPC_POOL_HANDLE_CACHE", "0: no cache of CUDA IPC handles"}};
   std::vector<TableRow> out;
+  out.reserve(kRead.size());
   for (const auto& [name, effect] : kRead) {
     out.push_back({std::string(name), {{"effect here", std::string(effect)}}});
   }

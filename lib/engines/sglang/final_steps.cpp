@@ -68,7 +68,7 @@ void diffusion_backend(Launch& launch) {
 
 const DiffusionModel* find_diffusion_model(Launch& launch) {
   const std::string& name = launch.model().architecture();
-  const auto found =
+  const auto* const found =
       std::find_if(kDiffusionModels.begin(), kDiffusionModels.end(),
                    [&](const DiffusionModel& row) { return row.architecture == name; });
   if (found == kDiffusionModels.end()) {

@@ -85,7 +85,7 @@ std::optional<std::string_view> find_incompatible(const Launch& launch) {
       Incompatible{!validated, "unvalidated a2a backend"},
       Incompatible{model.is_multimodal && !model.multimodal_breakable_graph, "multimodal model"},
   };
-  const auto found =
+  const auto* const found =
       std::find_if(rows.begin(), rows.end(), [](const Incompatible& row) { return row.holds; });
   if (found == rows.end()) return std::nullopt;
   return found->name;
@@ -135,10 +135,11 @@ struct MemoryRow {
   std::int64_t decode_max_bs;
   std::int64_t decode_max_bs_tp4;  // with tensor parallelism of 4 or more
 };
+constexpr std::int64_t kMibPerGib = 1024;
 constexpr std::array kMemoryRows = {
-    MemoryRow{20 * 1024, 2048, 8, 8},      MemoryRow{35 * 1024, 4096, 48, 160},
-    MemoryRow{60 * 1024, 4096, 32, 160},   MemoryRow{90 * 1024, 8192, 256, 512},
-    MemoryRow{160 * 1024, 8192, 256, 512},
+    MemoryRow{20 * kMibPerGib, 2048, 8, 8},      MemoryRow{35 * kMibPerGib, 4096, 48, 160},
+    MemoryRow{60 * kMibPerGib, 4096, 32, 160},   MemoryRow{90 * kMibPerGib, 8192, 256, 512},
+    MemoryRow{160 * kMibPerGib, 8192, 256, 512},
 };
 constexpr MemoryRow kMostMemory = {0, 16384, 512, 512};
 constexpr MemoryRow kUnknownMemory = {0, 4096, 160, 160};
@@ -146,7 +147,7 @@ constexpr std::int64_t kMlaPrefillGraph = 8192;
 
 const MemoryRow& memory_row(std::optional<std::int64_t> memory_mib) {
   if (!memory_mib) return kUnknownMemory;
-  const auto found =
+  const auto* const found =
       std::find_if(kMemoryRows.begin(), kMemoryRows.end(),
                    [&](const MemoryRow& row) { return *memory_mib < row.below_mib; });
   return found == kMemoryRows.end() ? kMostMemory : *found;
@@ -160,7 +161,7 @@ void expand_for_vision(Launch& launch) {
   const std::string& type = launch.model().model_type;
   const bool vision =
       launch.model().is_multimodal && (type == "qwen3_vl" || type == "qwen3_vl_moe");
-  const bool large = launch.input().gpu_memory_mib.value_or(0) >= 60 * 1024;
+  const bool large = launch.input().gpu_memory_mib.value_or(0) >= 60 * kMibPerGib;
   if (!launch.platform().sm90() || !large || !vision || !requests) return;
   if (*requests > kLargestExpansion || *graph.decode_max_bs >= *requests) return;
   launch.info(kGraphVision, fmt::format("Expanding multimodal decode CUDA graph max_bs from {} to "

@@ -132,7 +132,7 @@ std::string decode_kernel(Launch& launch) {
                 "--linear-attn-decode-backend to flashinfer.");
   }
   const std::string own = launch.text("linear_attn_decode_backend");
-  const std::string kernel = own.empty() ? launch.text("linear_attn_backend") : own;
+  std::string kernel = own.empty() ? launch.text("linear_attn_backend") : own;
   if (kernel != "flashkda") return kernel;
   if (own == "flashkda") {
     launch.value_error(kLinearFlashkda,

@@ -157,7 +157,7 @@ void say_convertible(ModelReader& reader, std::string_view kernel, bool forced) 
 // GPTQ or AWQ weights that Marlin takes; an empty text where it stays as it is.
 std::string marlin_override(ModelReader& reader, std::string_view method, bool fits,
                             const std::string& asked) {
-  const std::string kernel = std::string(method) + "_marlin";
+  std::string kernel = std::string(method) + "_marlin";
   if (fits && (asked.empty() || asked == "marlin" || asked == kernel)) {
     say_convertible(reader, kernel, false);
     return kernel;

@@ -74,7 +74,7 @@ std::vector<const ModelRule*> rules_of(const Launch& launch) {
 }  // namespace
 
 const ModelRule* find_model_rule(std::string_view name) {
-  const auto found = std::lower_bound(
+  const auto* const found = std::lower_bound(
       kRules.begin(), kRules.end(), name,
       [](const ModelRule& row, std::string_view wanted) { return row.name < wanted; });
   return found != kRules.end() && found->name == name ? &*found : nullptr;

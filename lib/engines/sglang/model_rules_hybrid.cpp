@@ -102,7 +102,7 @@ void nemotron_speculation(const Launch& launch, Declaration& fields) {
 
 std::string kimi_k3_decode_under_dcp(Launch& launch, Declaration& fields) {
   const std::string prefill = launch.prefill_backend();
-  const std::string decode = launch.decode_backend();
+  std::string decode = launch.decode_backend();
   if (decode.empty() || decode == "cutedsl_mla") {
     launch.info(kModelKimiK3, "Kimi-K3 DCP keeps decode attention backend 'cutedsl_mla'.");
     fields.emplace_back("prefill_attention_backend", text_value("trtllm_mla"));

@@ -9,7 +9,7 @@ namespace kernelpath::engines::sglang {
 namespace {
 
 constexpr std::int64_t kTrtllmPage = 64;
-constexpr std::int64_t kLargeGpuMib = 60 * 1024;
+constexpr std::int64_t kLargeGpuMib = std::int64_t{60} * 1024;
 constexpr std::int64_t kVisionInterval = 22;
 
 // The checkpoint's method, where the user said nothing about quantisation.

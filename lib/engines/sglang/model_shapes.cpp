@@ -49,12 +49,10 @@ void read_mla_ranks(ModelReader& reader, std::int64_t head_dim) {
 }
 
 bool is_common_mla(const ModelReader& reader) {
-  for (const std::string& name : reader.out.facts.architectures) {
-    if (!reader.profile.in_group("mla", name)) continue;
-    if (name != "PixtralForConditionalGeneration") return true;
-    if (reader.config.text("kv_lora_rank") != nullptr) return true;
-  }
-  return false;
+  return std::ranges::any_of(reader.out.facts.architectures, [&](const std::string& name) {
+    return reader.profile.in_group("mla", name) && (name != "PixtralForConditionalGeneration" ||
+                                                    reader.config.text("kv_lora_rank") != nullptr);
+  });
 }
 
 void read_deepseek_v4(ModelReader& reader) {

@@ -234,7 +234,7 @@ constexpr std::array kAcceptances = {
 };
 
 void check_architecture(Launch& launch) {
-  const auto found =
+  const auto* const found =
       std::find_if(kAcceptances.begin(), kAcceptances.end(),
                    [&](const Acceptance& row) { return launch.model().is(row.architecture); });
   if (found != kAcceptances.end()) found->check(launch);

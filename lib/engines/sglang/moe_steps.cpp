@@ -105,8 +105,8 @@ const RunnerRow* find_runner(std::string_view runner) {
                 false,
                 "FlashInfer TRTLLM routed MOE"},
   };
-  const auto found = std::find_if(kRows.begin(), kRows.end(),
-                                  [&](const RunnerRow& row) { return row.runner == runner; });
+  const auto* const found = std::find_if(
+      kRows.begin(), kRows.end(), [&](const RunnerRow& row) { return row.runner == runner; });
   return found == kRows.end() ? nullptr : &*found;
 }
 
@@ -150,8 +150,8 @@ void no_shared_fusion(Launch& launch) {
     launch.declare(kMoeNoFusion, "disable_shared_experts_fusion", boolean_value(true));
     return;
   }
-  const auto found = std::find_if(kRows.begin(), kRows.end(),
-                                  [&](const Row& row) { return row.runner == runner; });
+  const auto* const found = std::find_if(kRows.begin(), kRows.end(),
+                                         [&](const Row& row) { return row.runner == runner; });
   if (found == kRows.end()) return;
   launch.warn(kMoeNoFusion, fmt::format("{} is enabled. --disable-shared-experts-fusion is "
                                         "automatically set.",

@@ -7,6 +7,8 @@
 #include "engines/tables.h"
 #include "json/document.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace kernelpath::engines::sglang {
@@ -71,7 +73,8 @@ Result<void> check_rules(const JsonFields& table, const Profile& profile) {
     for (const std::string& rule : rules) {
       if (find_model_rule(rule) != nullptr) continue;
       return fail(table.error(
-          "overrides", architecture + " names " + rule + ", a rule that this build does not have"));
+          "overrides",
+          fmt::format("{} names {}, a rule that this build does not have", architecture, rule)));
     }
   }
   return {};

@@ -15,7 +15,7 @@ namespace {
 
 using json::Value;
 
-constexpr std::int64_t kMebibyte = 1024 * 1024;
+constexpr std::int64_t kMebibyte = std::int64_t{1024} * 1024;
 
 // --- values --------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ std::string type_name(const std::string& name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNames = {
       std::pair{"bf16", "bfloat16"}, std::pair{"f16", "float16"}, std::pair{"fp16", "float16"},
       std::pair{"fp32", "float32"}};
-  const std::string lower = to_lower(name);
+  std::string lower = to_lower(name);
   for (const auto& [ours, theirs] : kNames) {
     if (lower == ours) return std::string(theirs);
   }

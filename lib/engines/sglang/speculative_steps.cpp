@@ -302,8 +302,9 @@ void speculative_decoding(Launch& launch) {
   resolve_alias(launch);
   if (launch.refused()) return;
   const std::string algorithm = launch.text("speculative_algorithm");
-  const auto found = std::find_if(kAlgorithms.begin(), kAlgorithms.end(),
-                                  [&](const Algorithm& row) { return row.name == algorithm; });
+  const auto* const found =
+      std::find_if(kAlgorithms.begin(), kAlgorithms.end(),
+                   [&](const Algorithm& row) { return row.name == algorithm; });
   if (found == kAlgorithms.end()) {
     return launch.value_error(kSpecUnknown,
                               fmt::format("Unknown speculative algorithm name: {}", algorithm));

@@ -90,14 +90,14 @@ std::string other_release(std::string_view version, const Has& has) {
 Error unknown_argument(const SettingTable& table, std::string_view name, std::string_view set_by) {
   const std::vector<std::string_view> names = table.names();
   return {.code = ErrorCode::kUsageUnknown,
-          .message = fmt::format("vllm {} has no argument of this name{}", table.version,
-                                 other_release(table.version,
+          .message = fmt::format("vllm {} has no argument of this name{}", table.version(),
+                                 other_release(table.version(),
                                                [&](const SettingTable& other) {
                                                  return other.find(name) != nullptr;
                                                })),
           .where = std::string(set_by),
           .hint = fmt::format("llm-inspect --list settings --engine vllm@{} prints them all",
-                              table.version),
+                              table.version()),
           .near_matches = near_matches(name, names)};
 }
 
@@ -108,12 +108,12 @@ bool has_choice(const SettingInfo& info, std::string_view value) {
 Error unknown_choice(const SettingTable& table, const SettingInfo& info, const std::string& value,
                      std::string_view set_by) {
   const std::vector<std::string_view> choices(info.choices.begin(), info.choices.end());
-  const std::string elsewhere = other_release(table.version, [&](const SettingTable& other) {
+  const std::string elsewhere = other_release(table.version(), [&](const SettingTable& other) {
     const SettingInfo* row = other.find(info.name);
     return row != nullptr && has_choice(*row, value);
   });
   return {.code = ErrorCode::kUsageUnknown,
-          .message = fmt::format("vllm {} has no such {}{}; it has {}", table.version, info.name,
+          .message = fmt::format("vllm {} has no such {}{}; it has {}", table.version(), info.name,
                                  elsewhere, join_words(info.choices)),
           .where = std::string(set_by),
           .value = shorten(value, 64),
@@ -125,7 +125,7 @@ std::string type_name_of(const std::string& name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNames = {
       std::pair{"bf16", "bfloat16"}, std::pair{"f16", "float16"}, std::pair{"fp16", "float16"},
       std::pair{"fp32", "float32"}};
-  const std::string lower = to_lower(name);
+  std::string lower = to_lower(name);
   for (const auto& [ours, theirs] : kNames) {
     if (lower == ours) return std::string(theirs);
   }

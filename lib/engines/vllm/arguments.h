@@ -50,7 +50,7 @@ class Arguments {
  private:
   explicit Arguments(const SettingTable& table) : table_(&table) {}
   Result<void> set(std::string_view name, const std::string& value, std::string_view set_by);
-  Result<void> set_fields(std::string_view name, const std::string& json, std::string_view set_by);
+  Result<void> set_fields(std::string_view name, const std::string& text, std::string_view set_by);
 
   const SettingTable* table_;
   std::vector<Value> values_;

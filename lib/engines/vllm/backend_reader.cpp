@@ -96,7 +96,7 @@ Result<void> read_block_sizes(const JsonFields& row, BackendClass& backend) {
   if (test != nullptr) return {};
   KERNELPATH_TRY(kind, row.string("block_size_test"));
   if (kind != "multiple" && kind != "exact") {
-    return fail(row.error("block_size_test", "expected \"multiple\" or \"exact\""));
+    return fail(row.error("block_size_test", R"(expected "multiple" or "exact")"));
   }
   backend.block_size_exact = kind == "exact";
   return {};

@@ -1,6 +1,7 @@
 #include "engines/vllm/backend_rules.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 namespace kernelpath::engines::vllm {
@@ -12,7 +13,7 @@ struct Named {
   Rule rule;
 };
 
-constexpr Named<FlagRule> kFlagRules[] = {
+constexpr auto kFlagRules = std::to_array<Named<FlagRule>>({
     {"FlashAttentionBackend.supports_sink", flash_attn_sink},
     {"FlashAttentionBackend.supports_mm_prefix", flash_attn_mm_prefix},
     {"FlashAttentionBackend.supports_per_head_quant_scales", flash_attn_per_head_scales},
@@ -28,26 +29,26 @@ constexpr Named<FlagRule> kFlagRules[] = {
     {"RocmOctaveAttentionBackend.supports_compute_capability", octave_capability},
     {"ROCMAiterMLASparseBackend.supports_sink", aiter_mla_sparse_sink},
     {"AiterMLABackend.supports_non_causal", aiter_mla_non_causal},
-};
+});
 
-constexpr Named<HeadSizeRule> kHeadSizeRules[] = {
+constexpr auto kHeadSizeRules = std::to_array<Named<HeadSizeRule>>({
     {"FlashAttentionBackend.supports_head_size", flash_attn_head_size},
     {"CompositeAttentionBackend.supports_head_size", composite_head_size},
-};
+});
 
-constexpr Named<NameRule> kNameRules[] = {
+constexpr auto kNameRules = std::to_array<Named<NameRule>>({
     {"FlashAttentionBackend.supports_kv_cache_dtype", flash_attn_kv_dtype},
     {"FlashInferBackend.supports_kv_cache_dtype", flashinfer_kv_dtype},
     {"CompositeAttentionBackend.supports_dtype", composite_dtype},
     {"CompositeAttentionBackend.supports_kv_cache_dtype", composite_kv_dtype},
     {"CPUAttentionBackend.supports_kv_cache_dtype", cpu_kv_dtype},
-};
+});
 
-constexpr Named<BlockSizeRule> kBlockSizeRules[] = {
+constexpr auto kBlockSizeRules = std::to_array<Named<BlockSizeRule>>({
     {"CompositeAttentionBackend.supports_block_size", composite_block_size},
-};
+});
 
-constexpr Named<BlockSizesRule> kBlockSizesRules[] = {
+constexpr auto kBlockSizesRules = std::to_array<Named<BlockSizesRule>>({
     {"FlashAttentionBackend.get_supported_kernel_block_sizes", flash_attn_block_sizes},
     {"FlashInferBackend.get_supported_kernel_block_sizes", flashinfer_block_sizes},
     {"CompositeAttentionBackend.get_supported_kernel_block_sizes", composite_block_sizes},
@@ -56,9 +57,9 @@ constexpr Named<BlockSizesRule> kBlockSizesRules[] = {
     {"DeepseekV41IndexerBackend.get_supported_kernel_block_sizes", deepseek_v41_block_sizes},
     {"DeepseekV32IndexerBackend.get_supported_kernel_block_sizes", indexer_block_sizes},
     {"Glm5NextIndexerBackend.get_supported_kernel_block_sizes", pooled_indexer_block_sizes},
-};
+});
 
-constexpr Named<LayoutsRule> kLayoutsRules[] = {
+constexpr auto kLayoutsRules = std::to_array<Named<LayoutsRule>>({
     {"FlashInferBackend.get_required_kv_cache_layout", flashinfer_layouts},
     {"FlashInferBackend.supported_kv_cache_layouts", flashinfer_layouts},
     {"CompositeAttentionBackend.supported_kv_cache_layouts", composite_layouts},
@@ -66,9 +67,9 @@ constexpr Named<LayoutsRule> kLayoutsRules[] = {
     {"RocmAiterUnifiedAttentionBackend.supported_kv_cache_layouts", aiter_unified_layouts},
     {"MiniMaxM3SparseBackend.supported_kv_cache_layouts", minimax_m3_layouts},
     {"RocmOctaveAttentionBackend.supported_kv_cache_layouts", octave_layouts},
-};
+});
 
-constexpr Named<CombinationRule> kCombinationRules[] = {
+constexpr auto kCombinationRules = std::to_array<Named<CombinationRule>>({
     {"FlashAttentionBackend.supports_combination", flash_attn_combination},
     {"_FABackend.supports_combination", composite_child_combination},
     {"Step5DSAAttentionBackend.supports_combination", step5_combination},
@@ -91,11 +92,11 @@ constexpr Named<CombinationRule> kCombinationRules[] = {
     {"CompositeAttentionBackend.supports_combination", composite_combination},
     {"RocmSegmentedAttentionBackend.supports_combination", rocm_segmented_combination},
     {"AiterMLABackend.validate_configuration", aiter_mla_validation},
-};
+});
 
-constexpr Named<PreferredBlockSizeRule> kPreferredRules[] = {
+constexpr auto kPreferredRules = std::to_array<Named<PreferredBlockSizeRule>>({
     {"FlashAttentionBackend.get_preferred_block_size", flash_attn_preferred_block_size},
-};
+});
 
 template <class Rule>
 Rule find(std::span<const Named<Rule>> rules, std::string_view name) {

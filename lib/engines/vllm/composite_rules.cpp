@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace kernelpath::engines::vllm {
@@ -109,7 +110,7 @@ bool composite_block_size(const SelectorContext& context, const BackendClass& ba
 
 std::optional<std::vector<std::string>> composite_layouts(const SelectorContext& context,
                                                           const BackendClass& backend) {
-  const BackendClass* children[] = {backend.general, backend.causal};
+  const std::array<const BackendClass*, 2> children = {backend.general, backend.causal};
   return common_layouts(context, children);
 }
 

@@ -111,6 +111,7 @@ class Examined {
     if (groups.empty()) return "-";
     if (groups.size() == 1) return groups.front().first;
     std::vector<std::string> parts;
+    parts.reserve(groups.size());
     for (const auto& [text, names] : groups) parts.push_back(fmt::format("{}: {}", names, text));
     return join(parts, "; ");
   }

@@ -83,6 +83,7 @@ std::vector<TableRow> kv_dtype_rows(const ReleaseTables& tables) {
 
 std::vector<TableRow> package_rows(const ReleaseTables& /*tables*/) {
   std::vector<TableRow> out;
+  out.reserve(kPackages.size());
   for (const PackageInfo& row : kPackages) {
     out.push_back({std::string(row.name),
                    {{"there by default", Packages{}.*(row.member) ? "yes" : "no"},
@@ -111,7 +112,7 @@ std::vector<TableRow> setting_rows(const ReleaseTables& tables) {
 
 std::vector<TableRow> variable_rows(const ReleaseTables& tables) {
   std::vector<TableRow> out;
-  for (const std::string& name : tables.settings.variables) {
+  for (const std::string& name : tables.settings.variables()) {
     const std::string_view effect = effect_of_variable(name);
     out.push_back({name, {{"effect here", effect.empty() ? "none" : std::string(effect)}}});
   }

@@ -68,20 +68,22 @@ bool pad_to(const std::vector<IndexedSpec>& full, const std::vector<IndexedSpec>
   return true;
 }
 
+// Of each size every `parts`-th layer, from the `part`-th on.
+SpecGroup group_of(const ByPage& by_page, std::size_t part, std::size_t parts) {
+  SpecGroup group{.uniform_type = true};
+  const std::size_t count = by_page.front().second.size();
+  for (std::size_t i = part; i < count; i += parts) {
+    for (const auto& [page, rows] : by_page) {
+      if (i < rows.size()) group.layers.push_back(rows[i]);
+    }
+  }
+  return group;
+}
+
 void split(const ByPage& by_page, std::int64_t tuples, std::vector<SpecGroup>& groups) {
   const auto count = static_cast<std::int64_t>(by_page.front().second.size());
-  const std::int64_t parts = (count + tuples - 1) / tuples;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    SpecGroup group{.uniform_type = true};
-    for (std::int64_t i = part; i < count; i += parts) {
-      for (const auto& [page, rows] : by_page) {
-        if (static_cast<std::size_t>(i) < rows.size()) {
-          group.layers.push_back(rows[static_cast<std::size_t>(i)]);
-        }
-      }
-    }
-    groups.push_back(std::move(group));
-  }
+  const auto parts = static_cast<std::size_t>((count + tuples - 1) / tuples);
+  for (std::size_t part = 0; part < parts; ++part) groups.push_back(group_of(by_page, part, parts));
 }
 
 }  // namespace

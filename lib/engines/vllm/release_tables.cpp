@@ -40,9 +40,9 @@ Result<std::unique_ptr<LoadedTables>> load_tables(const std::string& folder) {
                  parse_registry(std::move(registry_text), join_path(folder, "registry.json")));
   KERNELPATH_TRY(settings,
                  parse_settings(std::move(settings_text), join_path(folder, "settings.json")));
-  if (settings.version != profile.version) {
+  if (settings.version() != profile.version) {
     return fail({.code = ErrorCode::kInputSchema,
-                 .message = "settings.json is of version " + settings.version +
+                 .message = "settings.json is of version " + settings.version() +
                             ", the folder's other tables are of " + profile.version,
                  .file = folder});
   }

@@ -272,7 +272,7 @@ bool apply_model_hook(RunState& state, ModelView& view) {
 
 bool apply_engine_hooks(RunState& state) {
   const std::string_view name = hook_of(state);
-  const auto hook = std::ranges::find(kEngineHooks, name, &EngineHook::name);
+  const auto* const hook = std::ranges::find(kEngineHooks, name, &EngineHook::name);
   if (hook != kEngineHooks.end() && !hook->apply(state)) return false;
   return !state.view().hybrid || mamba_hook(state);
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace kernelpath::engines::vllm {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 constexpr std::string_view kBlockSizeReason = "block_size not supported";
 
 // The names of MiniMax M3's sparse decode kernels; they leave the choice of the rest open.
-constexpr std::string_view kMsaAliases[] = {"CUTLASS_MSA", "TRITON_MSA"};
+constexpr std::array<std::string_view, 2> kMsaAliases = {"CUTLASS_MSA", "TRITON_MSA"};
 
 // What stands behind a member's name: a class, or why there is none.
 struct Candidate {
@@ -294,9 +295,8 @@ Selection select_backend(const SelectorContext& context, const SelectorRequest& 
       selection.automatic = false;
       return unknown_name(std::move(selection), wanted);
     }
-    const bool alias =
-        context.profile.at_least(0, 33) &&
-        std::find(std::begin(kMsaAliases), std::end(kMsaAliases), wanted) != std::end(kMsaAliases);
+    const bool alias = context.profile.at_least(0, 33) &&
+                       std::ranges::find(kMsaAliases, wanted) != kMsaAliases.end();
     if (alias) wanted.clear();
   }
   if (context.machine.platform == hardware::Platform::kCpu) {

@@ -67,8 +67,6 @@ Result<void> read_settings(const JsonFields& table, SettingTable& out) {
       out.add(std::move(info));
     }
   }
-  KERNELPATH_TRY(variables, table.strings("variables"));
-  out.variables = std::move(variables);
   return {};
 }
 
@@ -114,9 +112,9 @@ Result<SettingTable> parse_settings(std::string text, const std::string& file) {
   KERNELPATH_TRY(table,
                  JsonFields::of(document.root, {.code = ErrorCode::kInputSchema, .file = file}));
   KERNELPATH_CHECK_OK(check_table_header(table, "settings"));
-  SettingTable out;
   KERNELPATH_TRY(version, table.string("version"));
-  out.version = version;
+  KERNELPATH_TRY(variables, table.strings("variables"));
+  SettingTable out(std::move(version), std::move(variables));
   KERNELPATH_CHECK_OK(read_settings(table, out));
   return out;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace kernelpath::engines::vllm {
@@ -27,17 +28,23 @@ struct SettingInfo {
 // The engine's arguments at one version. Source: engine/arg_utils.py, config/*.py, envs.py.
 class SettingTable {
  public:
+  SettingTable() = default;
+  SettingTable(std::string version, std::vector<std::string> variables)
+      : version_(std::move(version)), variables_(std::move(variables)) {}
+
   void add(SettingInfo info);
 
+  [[nodiscard]] const std::string& version() const { return version_; }
+  // Of the environment, that the engine reads.
+  [[nodiscard]] const std::vector<std::string>& variables() const { return variables_; }
   [[nodiscard]] const std::vector<SettingInfo>& rows() const { return rows_; }  // engine's order
   // The argument, or for "NAME.key" the map called NAME; null pointer for an unknown name.
   [[nodiscard]] const SettingInfo* find(std::string_view name) const;
   [[nodiscard]] std::vector<std::string_view> names() const;
 
-  std::string version;
-  std::vector<std::string> variables;  // of the environment, that the engine reads
-
  private:
+  std::string version_;
+  std::vector<std::string> variables_;
   std::vector<SettingInfo> rows_;
   std::unordered_map<std::string, std::size_t> index_;
 };

@@ -30,11 +30,11 @@ Error error_of(const Deployment& deployment, std::string_view version = "0.33.0"
 TEST(Settings, EveryRelease_HasNestedFieldsAndVariables) {
   for (const std::string& version : built_in_versions()) {
     const SettingTable& table = built_in_settings(version);
-    EXPECT_EQ(table.version, version);
+    EXPECT_EQ(table.version(), version);
     EXPECT_NE(table.find("attention_config.backend"), nullptr);
     EXPECT_NE(table.find("speculative_config.method"), nullptr);
     EXPECT_EQ(table.find("attention_config.no_such_field"), nullptr);
-    EXPECT_THAT(table.variables, ::testing::Contains("VLLM_MLA_DISABLE"));
+    EXPECT_THAT(table.variables(), ::testing::Contains("VLLM_MLA_DISABLE"));
   }
 }
 
