@@ -39,8 +39,13 @@ std::optional<TokenId> Bpe::find(std::string_view token) const {
 std::optional<std::string_view> Bpe::token(TokenId id) const { return parts_.vocabulary.token(id); }
 
 std::unique_ptr<Bpe::Scratch> Bpe::take_scratch() const {
-  const std::lock_guard lock(mutex_);
-  return scratch_ != nullptr ? std::move(scratch_) : std::make_unique<Scratch>();
+  std::unique_ptr<Scratch> out;
+  {
+    const std::lock_guard lock(mutex_);
+    out = std::move(scratch_);
+  }
+  if (out == nullptr) out = std::make_unique<Scratch>();
+  return out;
 }
 
 void Bpe::give_back(std::unique_ptr<Scratch> scratch) const {

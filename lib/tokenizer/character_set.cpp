@@ -193,7 +193,7 @@ class SetReader {
   Result<void> read_item();
   Result<bool> read_posix();
   Result<void> read_escape_item();
-  Result<void> read_character(std::string member);
+  Result<void> read_character(const std::string& member);
   Result<std::string> range_end();
   [[nodiscard]] std::string expression(bool negated) const;
 
@@ -305,7 +305,7 @@ bool SetReader::is_range() const {
 }
 
 // Adds a character, or a range that it begins.
-Result<void> SetReader::read_character(std::string member) {
+Result<void> SetReader::read_character(const std::string& member) {
   Operand& operand = operands_.back();
   operand.members += member;
   if (!is_range()) return {};

@@ -70,6 +70,7 @@ Result<void> Decoder::add_sequence(const JsonNode& node, bool& fused) {
   return {};
 }
 
+// NOLINTNEXTLINE(readability-convert-member-functions-to-static): a row of the table in add()
 Result<void> Decoder::add_fuse(const JsonNode& node, bool& fused) {
   KERNELPATH_CHECK_OK(node.allow_only({"type"}));
   fused = true;

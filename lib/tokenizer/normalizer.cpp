@@ -186,10 +186,10 @@ NormalizerResult read_prepend(const JsonNode& node) {
   return std::make_unique<PrependNormalizer>(std::move(prefix));
 }
 
-template <class T, auto... argument>
+template <class T, auto... Arguments>
 NormalizerResult read_plain(const JsonNode& node) {
   KERNELPATH_CHECK_OK(node.allow_only({"type"}));
-  return std::make_unique<T>(argument...);
+  return std::make_unique<T>(Arguments...);
 }
 
 struct NormalizerKind {

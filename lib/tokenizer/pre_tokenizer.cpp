@@ -374,7 +374,7 @@ Result<MetaspaceOptions> read_metaspace(const JsonNode& node) {
       options.prepend = MetaspaceOptions::Prepend::kNever;
     } else if (name != "always") {
       return fail(
-          scheme->error(ErrorCode::kConfigValue, "must be \"always\", \"first\" or \"never\""));
+          scheme->error(ErrorCode::kConfigValue, R"(must be "always", "first" or "never")"));
     }
   }
   // Files of before 2024 say it this way; where both are there they must agree.

@@ -63,7 +63,7 @@ Result<MergeTexts> merge_texts(const JsonNode& list, std::size_t index) {
     }
   }
   return fail(list.item(index).error(ErrorCode::kConfigValue,
-                                     "must be two tokens: [\"a\", \"b\"] or \"a b\""));
+                                     R"(must be two tokens: ["a", "b"] or "a b")"));
 }
 
 Unexpected missing_token(const JsonNode& list, std::size_t index, std::string_view token) {

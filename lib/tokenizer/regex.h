@@ -24,8 +24,8 @@ class Regex {
   // Errors: kConfigValue without file and place, which the caller adds.
   static Result<Regex> compile(std::string_view pattern);
 
-  Regex(Regex&&) noexcept;
-  Regex& operator=(Regex&&) noexcept;
+  Regex(Regex&& other) noexcept;
+  Regex& operator=(Regex&& other) noexcept;
   Regex(const Regex&) = delete;
   Regex& operator=(const Regex&) = delete;
   ~Regex();

@@ -108,8 +108,8 @@ class Tokenizer {
 // or may still change (bytes that may turn out not to be UTF-8), is held back.
 class StreamDecoder {
  public:
-  StreamDecoder(StreamDecoder&&) noexcept;
-  StreamDecoder& operator=(StreamDecoder&&) noexcept;
+  StreamDecoder(StreamDecoder&& other) noexcept;
+  StreamDecoder& operator=(StreamDecoder&& other) noexcept;
   StreamDecoder(const StreamDecoder&) = delete;
   StreamDecoder& operator=(const StreamDecoder&) = delete;
   ~StreamDecoder();
