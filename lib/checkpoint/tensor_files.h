@@ -48,7 +48,8 @@ class TensorFiles {
 
   // Reads the bytes [first, first + out.size()) of a tensor, which lie within it. Any number of
   // threads may read. Errors: kCheckpoint (the file ends before them), kRuntime.
-  Result<void> read(const StoredTensor& tensor, std::int64_t first, std::span<std::byte> out) const;
+  [[nodiscard]] Result<void> read(const StoredTensor& tensor, std::int64_t first,
+                                  std::span<std::byte> out) const;
 
  private:
   TensorFiles() = default;

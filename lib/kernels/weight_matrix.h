@@ -14,9 +14,11 @@ enum class WeightFormat : std::uint8_t {
   kF16,
   kFp8E4m3,  // e4m3fn with scales of rows or of blocks
   kE2m1,     // two 4-bit floats a byte, the even column in the low half (nvfp4, mxfp4)
-  kQ8_0,     // int8, a scale for 32 columns
-  kQ4_0,     // ggml: 32 columns in 16 bytes, the first 16 of them in the low halves, minus 8
-  kQ4K,      // ggml: super-blocks of 256 columns in 144 bytes, scales and minima inside
+  // NOLINTBEGIN(readability-identifier-naming): ggml's names
+  kQ8_0,  // int8, a scale for 32 columns
+  kQ4_0,  // ggml: 32 columns in 16 bytes, the first 16 of them in the low halves, minus 8
+  // NOLINTEND(readability-identifier-naming)
+  kQ4K,  // ggml: super-blocks of 256 columns in 144 bytes, scales and minima inside
 };
 std::string_view weight_format_name(WeightFormat format);
 
