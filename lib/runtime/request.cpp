@@ -41,9 +41,9 @@ class LineReader {
     const int prompts = (out.prompt.has_value() ? 1 : 0) + (out.prompt_ids.empty() ? 0 : 1) +
                         (out.messages.empty() ? 0 : 1);
     if (prompts == 1) return {};
-    return fail(bad("", prompts == 0 ? "has neither \"prompt\" nor \"prompt_ids\" nor \"messages\""
-                                     : "has more than one of \"prompt\", \"prompt_ids\" and "
-                                       "\"messages\""));
+    return fail(bad("", prompts == 0
+                            ? R"(has neither "prompt" nor "prompt_ids" nor "messages")"
+                            : R"(has more than one of "prompt", "prompt_ids" and "messages")"));
   }
 
  private:
@@ -58,12 +58,12 @@ class LineReader {
             .value = std::move(value)};
   }
 
-  Result<std::string> text(const json::Member& member) const {
+  [[nodiscard]] Result<std::string> text(const json::Member& member) const {
     if (member.value.is_string()) return member.value.as_string();
     return fail(bad(member.key, "is not a string", member.value.brief()));
   }
 
-  Result<std::int64_t> integer(const json::Member& member, std::int64_t least) const {
+  [[nodiscard]] Result<std::int64_t> integer(const json::Member& member, std::int64_t least) const {
     if (member.value.is_integer() && member.value.as_integer() >= least) {
       return member.value.as_integer();
     }
@@ -170,7 +170,7 @@ class LineReader {
                           content->is_string() && item.members().size() == 2;
       if (!usable) {
         return fail(bad(fmt::format("{}/{}", member.key, out.messages.size()),
-                        "is not {\"role\": TEXT, \"content\": TEXT}", item.brief()));
+                        R"(is not {"role": TEXT, "content": TEXT})", item.brief()));
       }
       out.messages.push_back({role->as_string(), content->as_string()});
     }

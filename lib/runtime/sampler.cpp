@@ -125,7 +125,7 @@ void Sampler::penalise(std::span<float> logits) const {
   }
 }
 
-std::int32_t Sampler::draw(std::span<const float> logits) {
+std::int32_t Sampler::draw(std::span<const float> logits) const {
   const std::size_t count = params_.top_k > 0
                                 ? std::min(static_cast<std::size_t>(params_.top_k), logits.size())
                                 : logits.size();

@@ -54,7 +54,7 @@ class Sampler {
 
  private:
   void penalise(std::span<float> logits) const;
-  std::int32_t draw(std::span<const float> logits);
+  [[nodiscard]] std::int32_t draw(std::span<const float> logits) const;
 
   SamplingParams params_;
   std::unordered_map<std::int32_t, std::int64_t> generated_;

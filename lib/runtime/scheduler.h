@@ -84,7 +84,7 @@ class Scheduler {
   void preempt(Sequence& sequence, std::vector<SequenceRun>& step);
   void admit(std::vector<SequenceRun>& step);
   bool admit_first(std::vector<SequenceRun>& step);
-  std::int32_t free_slot() const;
+  [[nodiscard]] std::int32_t free_slot() const;
 
   SchedulerLimits limits_;
   kv::BlockManager& cache_;

@@ -1,8 +1,25 @@
 #include "kernels/cpu/isa.h"
 
 #include <algorithm>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 namespace kernelpath::kernels::cpu {
+namespace {
+
+#if defined(__x86_64__)
+// __builtin_cpu_supports of clang 14 does not know it.
+bool has_f16c() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
+}  // namespace
 
 bool has_isa(Isa isa) {
 #if defined(__x86_64__)
@@ -11,7 +28,7 @@ bool has_isa(Isa isa) {
       return true;
     case Isa::kAvx2:
       return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
-             __builtin_cpu_supports("f16c") != 0;
+             has_f16c();
     case Isa::kAvx512:
       return has_isa(Isa::kAvx2) && __builtin_cpu_supports("avx512f") != 0 &&
              __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
