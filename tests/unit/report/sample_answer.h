@@ -43,7 +43,8 @@ inline InputAnswer sample_answer() {
                         .kv = {"bf16", "HND", 32, "[pages, 2, heads, page, dim]"},
                         .rope_fused = true,
                         .cuda_graph = "",
-                        .kv_bytes_per_token = 131072}};
+                        .kv_bytes_per_token = 131072,
+                        .kv_parts = {.values = 65536, .data_bytes = 131072}}};
   resolution.memory.weight_bytes = 16060522496;
   resolution.memory.weight_source = "geometry";
   resolution.memory.kv_bytes_per_token = 131072;
