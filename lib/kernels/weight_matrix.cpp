@@ -43,7 +43,7 @@ constexpr std::int64_t kSuperBlockBytes = 144;
 // Source: ggml, ggml-quants.c (dequantize_row_q4_K, get_scale_min_k4).
 float q4k_at(const std::byte* row, std::int64_t column) {
   const std::byte* const block = row + column / kSuperBlock * kSuperBlockBytes;
-  const auto byte = [&](std::int64_t i) { return load<std::uint8_t>(block, i); };
+  const auto byte = [&](std::int64_t i) { return unsigned{load<std::uint8_t>(block, i)}; };
   const std::int64_t inside = column % kSuperBlock;
   const std::int64_t sub = inside / 32;
   unsigned scale = 0;
@@ -73,7 +73,7 @@ float value_at(const WeightMatrix& m, const std::byte* row, std::int64_t column)
     case WeightFormat::kFp8E4m3:
       return e4m3_to_f32(load<std::uint8_t>(row, column));
     case WeightFormat::kE2m1: {
-      const std::uint8_t pair = load<std::uint8_t>(row, column / 2);
+      const auto pair = load<std::uint8_t>(row, column / 2);
       return e2m1_to_f32(static_cast<std::uint8_t>(column % 2 == 0 ? pair : pair >> 4U));
     }
     case WeightFormat::kQ8_0:

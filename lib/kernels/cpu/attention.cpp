@@ -82,8 +82,20 @@ RowStates row_of(const RowStates& states, std::int64_t row) {
           .stride = states.stride};
 }
 
+// Merges a row of an item; `parts` are the item's, the folded one first.
+void merge_row(const Call& call, std::span<const SplitPart> parts, std::int64_t row) {
+  const RowStates all = call.states_of(parts.front(), 0);
+  const RowStates total = row_of(all, row);
+  for (const SplitPart& part : parts.subspan(1)) {
+    for (std::int64_t tile = 0; tile < part.last_tile - part.first_tile; ++tile) {
+      fold_states(call.unit, 1, row_of(call.states_of(part, tile), row), total);
+    }
+  }
+  finish_row(call.params, call.plan.items[parts.front().item], row, all);
+}
+
 // Merges the items that several threads read; rows are handed out in turn. The parts of an item
-// follow each other, the folded one first.
+// follow each other.
 void merge_share(const Call& call) {
   std::int64_t turn = 0;
   for (std::size_t head = 0; head < call.parts.size();) {
@@ -92,14 +104,7 @@ void merge_share(const Call& call) {
     while (end < call.parts.size() && call.parts[end].item == call.parts[head].item) ++end;
     for (std::int64_t row = 0; row < item.rows(); ++row, ++turn) {
       if (turn % call.team.threads != call.team.thread) continue;
-      const RowStates all = call.states_of(call.parts[head], 0);
-      const RowStates total = row_of(all, row);
-      for (const SplitPart& part : call.parts.subspan(head + 1, end - head - 1)) {
-        for (std::int64_t tile = 0; tile < part.last_tile - part.first_tile; ++tile) {
-          fold_states(call.unit, 1, row_of(call.states_of(part, tile), row), total);
-        }
-      }
-      finish_row(call.params, item, row, all);
+      merge_row(call, call.parts.subspan(head, end - head), row);
     }
     head = end;
   }

@@ -16,7 +16,7 @@
 // `Simd` has: Reg, kLanes, load, store, set, zero, fma, mul, add, max, sub, at_least (mask), and
 // widen_<type> of one register's worth of elements; see avx2/attention.cpp.
 namespace kernelpath::kernels::cpu {
-namespace {
+namespace {  // NOLINT(cert-dcl59-cpp): of each unit its own, see above
 
 using attention::DataType;
 

@@ -14,7 +14,7 @@
 #include <cstring>
 
 namespace kernelpath::kernels::cpu {
-namespace {
+namespace {  // NOLINT(cert-dcl59-cpp): of each unit its own, see above
 
 constexpr std::int64_t kPrefetchBytes = 768;
 

@@ -15,7 +15,7 @@
 #include <array>
 
 namespace kernelpath::kernels::cpu {
-namespace {
+namespace {  // NOLINT(cert-dcl59-cpp): of each unit its own, see above
 
 constexpr std::int64_t kRows = kRowsAtOnce;
 // Tokens whose activations stay in the second-level cache while all rows pass by.

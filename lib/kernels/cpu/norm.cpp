@@ -29,7 +29,7 @@ struct Normaliser {
 
 Normaliser normaliser(const NormParams& p, const float* x) {
   const auto dim = static_cast<double>(p.dim);
-  const double eps = static_cast<double>(p.eps);
+  const auto eps = static_cast<double>(p.eps);
   switch (p.kind) {
     case NormKind::kRms:
       return {0.0F, static_cast<float>(1.0 / std::sqrt(sum_of_squares(x, p.dim, 0.0) / dim + eps))};
