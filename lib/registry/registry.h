@@ -113,7 +113,7 @@ class Registry {
 
   Found find(Kind kind, std::string_view architecture);
   std::optional<Failure> load_provider(const std::string& module);
-  std::optional<Failure> expand(const std::string& module, std::vector<Registration>& all);
+  static std::optional<Failure> expand(const std::string& module, std::vector<Registration>& all);
   static std::optional<Failure> decorate(const std::string& module, const Registration& encoder,
                                          std::vector<Registration>& out);
   ModuleLog* log_of(std::string_view module);
