@@ -46,9 +46,9 @@ constexpr std::array kStages = {
 };
 
 Stage stage_of(std::string_view rule) {
-  const auto found = std::find_if(kStages.begin(), kStages.end(), [&](const StagePrefix& row) {
-    return rule.starts_with(row.prefix);
-  });
+  const auto* const found =
+      std::find_if(kStages.begin(), kStages.end(),
+                   [&](const StagePrefix& row) { return rule.starts_with(row.prefix); });
   return found == kStages.end() ? Stage::kFinalValue : found->stage;
 }
 
@@ -96,19 +96,27 @@ class Walk {
   }
 
  private:
-  bool stop(Status status, std::string_view rule, Stage stage, std::string_view type,
-            std::string text, std::vector<std::string> near_matches = {}) {
-    append_step({.rule = rule,
-                 .stage = stage,
+  // Why the engine does not start.
+  struct Stop {
+    std::string_view rule;
+    Stage stage;
+    std::string_view type;
+    std::string text;
+    std::vector<std::string> near_matches = {};
+  };
+
+  bool stop(Status status, Stop why) {
+    append_step({.rule = why.rule,
+                 .stage = why.stage,
                  .verdict = Verdict::kRejected,
                  .severity = Severity::kError,
-                 .reason = text},
+                 .reason = why.text},
                 out_.steps);
     out_.status = status;
-    out_.error = EngineError{.type = std::string(type),
-                             .code = code_of(rule),
-                             .message = std::move(text),
-                             .near_matches = std::move(near_matches)};
+    out_.error = EngineError{.type = std::string(why.type),
+                             .code = code_of(why.rule),
+                             .message = std::move(why.text),
+                             .near_matches = std::move(why.near_matches)};
     return false;
   }
 
@@ -116,8 +124,11 @@ class Walk {
     auto arguments = sglang::read_arguments(profile_, request_.deployment);
     if (!arguments) {
       const Error& error = arguments.error();
-      return stop(Status::kError, kArgRefused, Stage::kFinalValue, "SystemExit", error.text(),
-                  error.near_matches);
+      return stop(Status::kError, {.rule = kArgRefused,
+                                   .stage = Stage::kFinalValue,
+                                   .type = "SystemExit",
+                                   .text = error.text(),
+                                   .near_matches = error.near_matches});
     }
     arguments_ = std::move(*arguments);
     out_.requested_backend = "auto";
@@ -139,14 +150,20 @@ class Walk {
   bool find_platform() {
     platform_ = platform_of(request_.device, request_.environment);
     if (platform_) return true;
-    return stop(Status::kUnsupported, kDevice, Stage::kAvailability, "RuntimeError",
-                fmt::format("the engine has no platform here for {}", request_.device.id));
+    return stop(Status::kUnsupported, {.rule = kDevice,
+                                       .stage = Stage::kAvailability,
+                                       .type = "RuntimeError",
+                                       .text = fmt::format("the engine has no platform here for {}",
+                                                           request_.device.id)});
   }
 
   bool find_config() {
     if (request_.model.file.is_object()) return true;
-    return stop(Status::kUnsupported, kNoConfig, Stage::kModelClass, "ValueError",
-                "the engine reads config.json, and the model has none");
+    return stop(Status::kUnsupported,
+                {.rule = kNoConfig,
+                 .stage = Stage::kModelClass,
+                 .type = "ValueError",
+                 .text = "the engine reads config.json, and the model has none"});
   }
 
   void follow_launch() {
@@ -183,8 +200,10 @@ class Walk {
     out_.model_module = found.module;
     if (found.refusal) {
       if (launch.refused()) return false;
-      return stop(Status::kUnsupported, found.refusal->rule, Stage::kModelClass,
-                  found.refusal->type, found.refusal->text);
+      return stop(Status::kUnsupported, {.rule = found.refusal->rule,
+                                         .stage = Stage::kModelClass,
+                                         .type = found.refusal->type,
+                                         .text = found.refusal->text});
     }
     append_step({.rule = kClass,
                  .stage = Stage::kModelClass,
@@ -202,7 +221,8 @@ class Walk {
   void refuse(const Launch& launch) {
     const Refusal& refusal = *launch.refusal();
     const Stage stage = refusal.stage == "build" ? Stage::kConstruction : stage_of(refusal.rule);
-    stop(Status::kError, refusal.rule, stage, refusal.type, refusal.text);
+    stop(Status::kError,
+         {.rule = refusal.rule, .stage = stage, .type = refusal.type, .text = refusal.text});
   }
 
   void describe_attention(const Run& run) {
