@@ -13,8 +13,6 @@
 namespace kernelpath::engines::sglang {
 namespace {
 
-constexpr double kMebibyte = 1024.0 * 1024.0;
-
 // What activations and graphs need, as the engine estimates it. The sizes of CUDA graphs and the
 // extra share of multimodal models are left out.
 // Source: arg_groups/memory_hook.py (handle_gpu_memory_settings).
