@@ -69,6 +69,15 @@ struct RopeParams {
   const float* sin = nullptr;  // [n, rotary / 2]
 };
 
+// x[i, :] *= factors[i] over `dim` elements.
+struct ScaleRowsParams {
+  std::int64_t n = 0;
+  std::int64_t dim = 0;
+  const float* factors = nullptr;  // [n]
+  float* x = nullptr;
+  std::int64_t stride = 0;
+};
+
 enum class Activation : std::uint8_t {
   kSilu,      // g * sigmoid(g) * u
   kGeluTanh,  // gelu of g by its tanh approximation, * u
@@ -236,10 +245,9 @@ class Ops {
   // The parts are independent of each other: fused projections are one call.
   virtual void matmul(std::span<const MatmulPart> parts) = 0;
   virtual void norm(const NormParams& params) = 0;
-  // y += scale * x, [n, dim] without gaps.
+  // y += scale * x.
   virtual void add(std::int64_t count, const float* x, float scale, float* y) = 0;
-  // x[i, :] *= factors[i], [n, dim] without gaps.
-  virtual void scale_rows(std::int64_t n, std::int64_t dim, const float* factors, float* x) = 0;
+  virtual void scale_rows(const ScaleRowsParams& params) = 0;
   // x = cap * tanh(scale * x / cap); cap 0: x *= scale.
   virtual void scale_and_cap(std::int64_t count, float scale, float cap, float* x) = 0;
   virtual void rope(const RopeParams& params) = 0;

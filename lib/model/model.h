@@ -56,6 +56,14 @@ struct Step {
   std::span<const LayerCache> caches;         // [layers]
 };
 
+// How large a step is.
+struct StepSize {
+  std::int64_t tokens = 0;
+  std::int64_t logit_rows = 0;
+  std::int64_t longest = 0;  // tokens of the longest request, this step's included
+  std::int64_t threads = 1;
+};
+
 // Bytes of a model's weights by what they are for.
 struct WeightBytes {
   std::int64_t stored = 0;    // of the tensors that were read, as the files hold them
@@ -96,8 +104,8 @@ class Model {
   // Whether a layer keeps a recurrent state, which can neither be shared nor rolled back.
   [[nodiscard]] virtual bool has_state() const = 0;
   [[nodiscard]] virtual WeightBytes weight_bytes() const = 0;
-  // Bytes of activation buffers for a step of n tokens, of which m get logits.
-  [[nodiscard]] virtual std::int64_t workspace_bytes(std::int64_t n, std::int64_t m) const = 0;
+  // Bytes of activation buffers for a step of that size.
+  [[nodiscard]] virtual std::int64_t workspace_bytes(const StepSize& size) const = 0;
   // Every tensor that the class needs, in the order of the layers.
   [[nodiscard]] virtual std::vector<TensorNeed> tensors() const = 0;
   // What loading warned about: NaN weights by name, tensors that were left unread.

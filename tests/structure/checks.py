@@ -19,6 +19,7 @@ DIRECTION = {
     "attention": ["config", "hardware"],
     "kv": ["attention"],
     "kernels": ["kv"],
+    "model": ["checkpoint", "registry", "kernels"],
     "memory": ["registry", "attention"],
     "engines": ["memory"],
     "features": ["engines"],

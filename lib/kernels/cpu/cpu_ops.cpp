@@ -78,10 +78,10 @@ void CpuOps::add(std::int64_t count, const float* x, float scale, float* y) {
   team_.barrier();
 }
 
-void CpuOps::scale_rows(std::int64_t n, std::int64_t dim, const float* factors, float* x) {
-  const auto [begin, end] = team_.share(n);
+void CpuOps::scale_rows(const ScaleRowsParams& params) {
+  const auto [begin, end] = team_.share(params.n);
   for (std::int64_t i = begin; i < end; ++i) {
-    scale_and_cap_elements(factors[i], 0.0F, x + i * dim, dim);
+    scale_and_cap_elements(params.factors[i], 0.0F, params.x + i * params.stride, params.dim);
   }
   team_.barrier();
 }

@@ -23,7 +23,7 @@ class CpuOps : public Ops {
   void matmul(std::span<const MatmulPart> parts) override;
   void norm(const NormParams& params) override;
   void add(std::int64_t count, const float* x, float scale, float* y) override;
-  void scale_rows(std::int64_t n, std::int64_t dim, const float* factors, float* x) override;
+  void scale_rows(const ScaleRowsParams& params) override;
   void scale_and_cap(std::int64_t count, float scale, float cap, float* x) override;
   void rope(const RopeParams& params) override;
   void gate(const GateParams& params) override;

@@ -1,0 +1,259 @@
+#include "model/load_weights.h"
+
+#include "base/text.h"
+#include "checkpoint/nan_scan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace kernelpath::model {
+namespace {
+
+using checkpoint::StoredTensor;
+using checkpoint::TensorFiles;
+
+// Tensors begin at whole cache lines.
+constexpr std::int64_t kAlignment = 64;
+// What one thread reads at a time: small enough that the scan for NaN finds it in cache.
+constexpr std::int64_t kChunkBytes = std::int64_t{1} << 20;
+// Names of one kind that an error spells out.
+constexpr std::size_t kNamedTensors = 40;
+
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+// A need with the tensor that answers it.
+struct Match {
+  const Need* need = nullptr;
+  const StoredTensor* tensor = nullptr;
+  std::byte* place = nullptr;
+};
+
+// One element may be written [] or [1].
+bool same_shape(const std::vector<std::int64_t>& asked, const std::vector<std::int64_t>& found) {
+  if (asked == found) return true;
+  const auto single = [](const std::vector<std::int64_t>& shape) {
+    return shape.empty() || shape == std::vector<std::int64_t>{1};
+  };
+  return single(asked) && single(found);
+}
+
+// Compares what is asked for with what is there, and remembers everything that is wrong.
+class Matcher {
+ public:
+  Matcher(const TensorFiles& files, const LoadRequest& request)
+      : files_(files), request_(request) {}
+
+  void add(const Need& need) {
+    const StoredTensor* tensor = nullptr;
+    for (const std::string& name : need.names) {
+      if (tensor == nullptr) tensor = files_.find(name);
+    }
+    if (tensor == nullptr) {
+      missing_.push_back(fmt::format("{} {}", need.names.front(), shape_text(need.shape)));
+      return;
+    }
+    used_.insert(tensor->name);
+    if (!same_shape(need.shape, tensor->shape)) {
+      misshaped_.push_back(fmt::format("{} is {}, not {}", tensor->name, shape_text(tensor->shape),
+                                       shape_text(need.shape)));
+    } else if (std::ranges::find(need.types, tensor->type) == need.types.end()) {
+      mistyped_.push_back(fmt::format("{} is {}, not {}", tensor->name, tensor->type,
+                                      fmt::join(need.types, " or ")));
+    } else {
+      matches_.push_back({.need = &need, .tensor = tensor});
+    }
+  }
+
+  Result<std::vector<Match>> finish(std::vector<json::Warning>& warnings) {
+    std::vector<std::string> unread;
+    for (const StoredTensor& tensor : files_.tensors()) {
+      if (used_.contains(tensor.name)) continue;
+      const bool tied_copy = request_.tied && tensor.name == "lm_head.weight";
+      const bool known = tied_copy || may_stay_unread(tensor.name, request_.num_layers);
+      (known ? unread : unknown_).push_back(tensor.name);
+    }
+    if (!unread.empty()) {
+      warnings.push_back({"CHECKPOINT-UNREAD", files_.files().empty() ? "" : files_.files()[0],
+                          fmt::format("{} tensors are not needed and stay unread: {}",
+                                      unread.size(), listed(unread))});
+    }
+    const std::size_t wrong =
+        missing_.size() + unknown_.size() + misshaped_.size() + mistyped_.size();
+    if (wrong == 0) return std::move(matches_);
+    return fail(Error{.code = ErrorCode::kCheckpoint,
+                      .message = report(),
+                      .file = files_.files().empty() ? "" : parent_of(files_.files()[0]),
+                      .hint = "the weights must belong to this config.json: compare "
+                              "architectures, sizes and quantization_config"});
+  }
+
+ private:
+  static std::string parent_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? path : path.substr(0, slash);
+  }
+
+  static std::string listed(const std::vector<std::string>& names) {
+    const std::size_t shown = std::min(names.size(), kNamedTensors);
+    std::string out = fmt::format(
+        "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+    if (shown < names.size()) out += fmt::format(" and {} more", names.size() - shown);
+    return out;
+  }
+
+  [[nodiscard]] std::string report() const {
+    std::vector<std::string> parts;
+    const auto add_part = [&](std::string_view what, const std::vector<std::string>& names) {
+      if (!names.empty())
+        parts.push_back(fmt::format("{} {}: {}", names.size(), what, listed(names)));
+    };
+    add_part("missing", missing_);
+    add_part("unknown to the model", unknown_);
+    add_part("of another shape", misshaped_);
+    add_part("of a type that cannot be read", mistyped_);
+    return fmt::format("tensors do not fit the model: {}", fmt::join(parts, "; "));
+  }
+
+  const TensorFiles& files_;
+  const LoadRequest& request_;
+  std::vector<Match> matches_;
+  std::set<std::string, std::less<>> used_;
+  std::vector<std::string> missing_;
+  std::vector<std::string> unknown_;
+  std::vector<std::string> misshaped_;
+  std::vector<std::string> mistyped_;
+};
+
+// What one thread does at a time: a piece of a tensor that is kept as it is, or a whole tensor.
+struct Task {
+  const Match* match = nullptr;
+  std::int64_t first = 0;
+  std::int64_t bytes = 0;
+};
+
+std::vector<Task> make_tasks(std::span<const Match> matches) {
+  std::vector<Task> tasks;
+  for (const Match& match : matches) {
+    const std::int64_t total = match.tensor->bytes;
+    const std::int64_t step = match.need->convert ? std::max<std::int64_t>(total, 1) : kChunkBytes;
+    for (std::int64_t first = 0; first < total; first += step) {
+      tasks.push_back({&match, first, std::min(step, total - first)});
+    }
+  }
+  return tasks;
+}
+
+// Runs tasks on several threads; the first error wins.
+class Reader {
+ public:
+  explicit Reader(const TensorFiles& files) : files_(files) {}
+
+  Result<void> run(std::span<const Task> tasks, int threads) {
+    std::vector<std::thread> others;
+    for (int t = 1; t < threads; ++t) others.emplace_back([&] { work(tasks); });
+    work(tasks);
+    for (std::thread& other : others) other.join();
+    if (error_) return fail(*error_);
+    return {};
+  }
+
+  [[nodiscard]] const std::set<std::string>& with_nan() const { return with_nan_; }
+
+ private:
+  void work(std::span<const Task> tasks) {
+    std::vector<std::byte> buffer;
+    while (true) {
+      const std::size_t number = next_.fetch_add(1, std::memory_order_relaxed);
+      if (number >= tasks.size()) return;
+      auto done = read(tasks[number], buffer);
+      if (done) continue;
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = done.error();
+      next_.store(tasks.size(), std::memory_order_relaxed);
+    }
+  }
+
+  Result<void> read(const Task& task, std::vector<std::byte>& buffer) {
+    const Match& match = *task.match;
+    const auto size = static_cast<std::size_t>(task.bytes);
+    std::span<std::byte> bytes;
+    if (match.need->convert) {
+      buffer.resize(size);
+      bytes = buffer;
+    } else {
+      bytes = {match.place + task.first, size};
+    }
+    KERNELPATH_CHECK_OK(files_.read(*match.tensor, task.first, bytes));
+    if (checkpoint::holds_nan(match.tensor->type, bytes)) {
+      const std::lock_guard lock(mutex_);
+      with_nan_.insert(match.tensor->name);
+    }
+    if (match.need->convert) match.need->convert(*match.tensor, bytes, match.place);
+    return {};
+  }
+
+  const TensorFiles& files_;
+  std::atomic<std::size_t> next_{0};
+  std::mutex mutex_;
+  std::optional<Error> error_;
+  std::set<std::string> with_nan_;
+};
+
+// Gives every tensor its place, one behind the other.
+Result<void> place_all(std::vector<Match>& matches, WeightStore& store) {
+  std::int64_t kept = 0;
+  std::int64_t temporary = 0;
+  for (const Match& match : matches) {
+    (match.need->temporary ? temporary : kept) +=
+        aligned(match.need->resident_bytes(*match.tensor));
+  }
+  KERNELPATH_TRY(kept_memory, HugeMemory::allocate(kept, "weights"));
+  KERNELPATH_TRY(temporary_memory, HugeMemory::allocate(temporary, "weights"));
+  std::byte* kept_at = kept_memory.data();
+  std::byte* temporary_at = temporary_memory.data();
+  store.kept = std::move(kept_memory);
+  store.temporary = std::move(temporary_memory);
+  for (Match& match : matches) {
+    std::byte*& at = match.need->temporary ? temporary_at : kept_at;
+    match.place = at;
+    at += aligned(match.need->resident_bytes(*match.tensor));
+    store.stored_bytes += match.tensor->bytes;
+    match.need->bind(*match.tensor, match.place);
+  }
+  store.tensors = static_cast<std::int64_t>(matches.size());
+  return {};
+}
+
+}  // namespace
+
+Result<WeightStore> load_weights(const TensorFiles& files, std::span<const Need> needs,
+                                 const LoadRequest& request) {
+  WeightStore store;
+  store.warnings.assign(files.warnings().begin(), files.warnings().end());
+  Matcher matcher(files, request);
+  for (const Need& need : needs) matcher.add(need);
+  KERNELPATH_TRY(matches, matcher.finish(store.warnings));
+  KERNELPATH_CHECK_OK(place_all(matches, store));
+  Reader reader(files);
+  KERNELPATH_CHECK_OK(reader.run(make_tasks(matches), std::max(request.threads, 1)));
+  for (const std::string& name : reader.with_nan()) {
+    store.warnings.push_back({"CHECKPOINT-NAN", name, "the tensor holds NaN values"});
+  }
+  return store;
+}
+
+}  // namespace kernelpath::model
