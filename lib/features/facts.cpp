@@ -56,6 +56,8 @@ std::optional<T> value_of(const config::Field<T>& field) {
 
 bool has_window(const config::Layer& layer) { return layer.kind == config::LayerKind::kSliding; }
 
+bool is_chunked(const config::Layer& layer) { return layer.kind == config::LayerKind::kChunked; }
+
 bool keeps_state(const config::Layer& layer) {
   return layer.kind == config::LayerKind::kLinear || layer.kind == config::LayerKind::kMamba;
 }
@@ -87,6 +89,8 @@ json::Value model_tree(const ModelFacts& model) {
       .put("has_attention_sinks", model.has_attention_sinks)
       .put("attn_logit_softcapping", model.attn_logit_softcapping)
       .put("has_state_layers", model.has_state_layers)
+      .put("has_shared_layers", model.has_shared_layers)
+      .put("has_chunked_layers", model.has_chunked_layers)
       .put("max_position_embeddings", model.max_position_embeddings)
       .put("is_encoder_decoder", model.is_encoder_decoder)
       .put("kv_cache_quantization", model.kv_cache_quantization)
@@ -150,6 +154,9 @@ ModelFacts facts_of(const config::ModelConfig& model) {
   out.has_attention_sinks = value_of(model.attention_sinks);
   out.attn_logit_softcapping = value_of(model.attn_logit_softcapping);
   out.has_state_layers = std::any_of(model.layers.begin(), model.layers.end(), keeps_state);
+  out.has_shared_layers = std::any_of(model.layers.begin(), model.layers.end(),
+                                      [](const config::Layer& layer) { return layer.shares_kv; });
+  out.has_chunked_layers = std::any_of(model.layers.begin(), model.layers.end(), is_chunked);
   out.max_position_embeddings = value_of(model.max_position_embeddings);
   out.is_encoder_decoder = value_of(model.is_encoder_decoder);
   out.kv_cache_quantization = value_of(model.quantization.kv_cache_dtype);

@@ -44,6 +44,8 @@ struct ModelFacts {
   std::optional<bool> has_attention_sinks = {};
   std::optional<double> attn_logit_softcapping = {};
   std::optional<bool> has_state_layers = {};
+  std::optional<bool> has_shared_layers = {};  // layers that read the cache of an earlier one
+  std::optional<bool> has_chunked_layers = {};
   std::optional<std::int64_t> max_position_embeddings = {};
   std::optional<bool> is_encoder_decoder = {};
   std::optional<std::string> kv_cache_quantization = {};
