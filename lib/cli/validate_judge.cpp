@@ -1,5 +1,6 @@
 #include "cli/validate_judge.h"
 
+#include "cli/draft_input.h"
 #include "engines/gguf_input.h"
 
 #include <algorithm>
@@ -11,13 +12,14 @@ namespace {
 using features::Facts;
 
 engines::Resolution resolve(const EngineCombination& combination,
-                            const engines::Deployment& deployment,
-                            const config::ModelConfig& model) {
+                            const engines::Deployment& deployment, const config::ModelConfig& model,
+                            std::shared_ptr<const config::ModelConfig> draft) {
   return engines::resolve_input(*combination.engine,
                                 {.model = model,
                                  .device = combination.device,
                                  .deployment = deployment,
-                                 .environment = combination.arguments.environment});
+                                 .environment = combination.arguments.environment,
+                                 .draft = std::move(draft)});
 }
 
 bool has_step(const engines::Resolution& resolution, std::string_view rule) {
@@ -67,39 +69,46 @@ Result<EngineCombination> engine_combination(const ValidateQuestion& question,
                                              const EngineQuestion& engine) {
   KERNELPATH_TRY(arguments, engine_arguments(question, engine));
   return EngineCombination{
-      .engine = engine.engine, .arguments = std::move(arguments), .device = question.base.device};
+      .engine = engine.engine, .arguments = std::move(arguments), .device = question.base.device,
+      .device_stated = question.base.device_stated};
 }
 
-// A draft that is no folder of this machine (a repository's name) stays unknown.
-void Judge::resolve_draft(const EngineCombination& combination, Resolved& out) const {
-  const engines::Deployment& deployment = combination.arguments.deployment;
-  if (!deployment.draft_model) return;
-  auto known = drafts_.find(*deployment.draft_model);
-  if (known == drafts_.end()) {
-    Result<config::ModelConfig> read =
-        config::load_model(*deployment.draft_model, question_.base.load);
-    std::optional<config::ModelConfig> draft;
-    if (read) draft = std::move(*read);
-    known = drafts_.emplace(*deployment.draft_model, std::move(draft)).first;
-  }
-  const std::optional<config::ModelConfig>& draft = known->second;
-  if (!draft) return;
-  out.draft_facts = features::draft_facts_of(*draft);
-  engines::Deployment alone = deployment;
+// A draft that is no folder of this machine (a repository's name), or that cannot be read, stays
+// unknown.
+std::shared_ptr<const config::ModelConfig> Judge::draft_of(
+    const EngineCombination& combination) const {
+  const auto path = combination.engine->draft_model(combination.arguments.deployment);
+  if (!path) return nullptr;
+  const auto known = drafts_.find(*path);
+  if (known != drafts_.end()) return known->second;
+  auto read =
+      load_draft(*combination.engine, combination.arguments.deployment, question_.base.load);
+  auto draft = read ? std::move(*read) : nullptr;
+  drafts_.emplace(*path, draft);
+  return draft;
+}
+
+// What the draft would resolve to, were it served alone.
+void Judge::resolve_draft(const EngineCombination& combination, const config::ModelConfig& draft,
+                          Resolved& out) {
+  out.draft_facts = features::draft_facts_of(draft);
+  engines::Deployment alone = combination.arguments.deployment;
   alone.speculative.reset();
   alone.draft_model.reset();
   alone.draft_tokens.reset();
   std::erase_if(alone.settings, [](const auto& setting) {
-    return setting.first.starts_with("speculative_config.");
+    return setting.first.starts_with("speculative_config");
   });
-  out.draft = resolve(combination, alone, *draft);
+  out.draft = resolve(combination, alone, draft, nullptr);
 }
 
 JudgedEngine Judge::operator()(const EngineCombination& combination) const {
   JudgedEngine out;
   if (model_ != nullptr) {
-    out.resolved.target = resolve(combination, combination.arguments.deployment, model_->config);
-    resolve_draft(combination, out.resolved);
+    const auto draft = draft_of(combination);
+    out.resolved.target =
+        resolve(combination, combination.arguments.deployment, model_->config, draft);
+    if (draft != nullptr) resolve_draft(combination, *draft, out.resolved);
   }
   out.combination = {
       .table = features::find_rule_table(combination.engine->name(), combination.engine->version()),

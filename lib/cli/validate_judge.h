@@ -5,6 +5,7 @@
 #include "features/question.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -44,11 +45,14 @@ class Judge {
   [[nodiscard]] const LoadedModel* model() const { return model_; }
 
  private:
-  void resolve_draft(const EngineCombination& combination, Resolved& out) const;
+  [[nodiscard]] std::shared_ptr<const config::ModelConfig> draft_of(
+      const EngineCombination& combination) const;
+  static void resolve_draft(const EngineCombination& combination, const config::ModelConfig& draft,
+                            Resolved& out);
 
   const ValidateQuestion& question_;
   const LoadedModel* model_;
-  mutable std::map<std::string, std::optional<config::ModelConfig>> drafts_;
+  mutable std::map<std::string, std::shared_ptr<const config::ModelConfig>> drafts_;
 };
 
 }  // namespace kernelpath::cli

@@ -52,7 +52,7 @@ void read_speculation(AnswerFields& fields, RunFlags& flags) {
   if (!speculation) return;
   flags.speculative_method = speculation->text("method", "draft_model");
   flags.speculative_tokens = speculation->integer("num_speculative_tokens", 0);
-  flags.speculative_backend = speculation->optional_text("attention_backend");
+  flags.speculative.backend = speculation->optional_text("attention_backend");
 }
 
 void read_cache_flags(AnswerFields& fields, RunFlags& flags) {

@@ -35,6 +35,7 @@ constexpr auto kArguments = std::to_array<LayerName>({
     {"use_alibi_sqrt", &ClassLayers::alibi_sqrt},
     {"kv_sharing_target_layer_name", &ClassLayers::shares_cache},
     {"head_size_v", &ClassLayers::value_size},
+    {"chunk_lookback", &ClassLayers::lookback},
 });
 
 struct StateName {
@@ -52,6 +53,27 @@ constexpr auto kStateNames = std::to_array<StateName>({
     {"KimiK3DeltaAttention", "kda"},
     {"MiniMaxText01LinearAttention", "linear"},
     {"BailingMoELinearAttention", "bailing_linear"},
+    {"BailingMoeV3KimiDeltaAttention", "kda"},
+    {"Glm5NextLinearAttention", "kda"},
+    {"Plamo2MambaMixer", "plamo2"},
+});
+
+// Layers that a class builds in its own way.
+constexpr auto kOwnNames = std::to_array<StateName>({
+    {"MiniMaxM3IndexerCache", "minimax_m3"},
+    {"MiniMaxM3SparseAttention", "minimax_m3"},
+    {"InklingAttention", "inkling"},
+    {"InklingConvState", "inkling"},
+});
+
+// What is left out of the answer, where a reason tells more than the name.
+constexpr auto kReasons = std::to_array<StateName>({
+    {"Step5CSATailRing", "rings of one block a sequence (CircularBufferSpec)"},
+    {"Step5SparseSummaryCacheLayer", "summaries beside the rings of its sparse layers"},
+    {"Qwen4ExpQSAAttention", "query-sparse attention and its rings (CircularBufferSpec)"},
+    {"_QSAStateCache", "query-sparse attention and its rings (CircularBufferSpec)"},
+    {"Qwen4ExpPLELayer", "windows of its per-layer embeddings' convolutions"},
+    {"CacheOnlyAttentionLayer", "the cache of hidden states that a KV connector reads"},
 });
 
 bool set_flag(const auto& names, std::string_view name, ClassLayers& out) {
@@ -67,10 +89,14 @@ void add_layer(std::string_view text, ClassLayers& out) {
   const std::string_view name = text.substr(0, open);
   if (!set_flag(kLayerNames, name, out)) {
     const auto* const state = std::ranges::find(kStateNames, name, &StateName::name);
+    const auto* const own = std::ranges::find(kOwnNames, name, &StateName::name);
+    const auto* const reason = std::ranges::find(kReasons, name, &StateName::name);
     if (state != kStateNames.end()) {
       out.state = state->kind;
+    } else if (own != kOwnNames.end()) {
+      out.own = own->kind;
     } else {
-      out.unknown.emplace_back(name);
+      out.unknown.emplace_back(reason != kReasons.end() ? reason->kind : name);
     }
   }
   while (open != std::string_view::npos && text.size() > open) {
@@ -84,6 +110,10 @@ void add_layer(std::string_view text, ClassLayers& out) {
 
 void add_row(const ArchitectureRow& row, ClassLayers& out) {
   for (const std::string& layer : row.builds) add_layer(layer, out);
+  if (row.module == "vllm.models.hy_v4") out.own = "hy_v4";
+  if (row.module == "vllm.models.glm5next") {
+    out.unknown.emplace_back("the ring of its indexer's unfinished pool (CircularBufferSpec)");
+  }
 }
 
 const ArchitectureRow* row_of_class(const ModelRegistry& registry, const ModelClass& found) {
@@ -107,6 +137,7 @@ ClassLayers transformers_layers(const config::ModelConfig& model) {
   ClassLayers out;
   out.attention = true;
   out.windows = true;
+  out.transformers = true;
   out.soft_cap = model.attn_logit_softcapping.value.has_value();
   out.encoder_only = true;
   return out;

@@ -24,8 +24,13 @@ struct ClassLayers {
   bool latent = false;
   bool indexer = false;
   bool recent_window = false;  // R-SWA
+  bool lookback = false;       // chunks see the one before, which plain layers express
   bool static_sink = false;
-  // "mamba1", "mamba2", "short_conv", "gdn", "kda", "linear", "bailing_linear"; empty: none.
+  bool transformers = false;  // the Transformers library's layers, with the engine's attention
+  // Classes that build attention in their own way: "minimax_m3", "inkling", "hy_v4"; empty: none.
+  std::string own = {};
+  // "mamba1", "mamba2", "short_conv", "gdn", "kda", "linear", "bailing_linear", "plamo2"; empty:
+  // none.
   std::string state = {};
   // Layers of the class's own that cannot be derived here.
   std::vector<std::string> unknown = {};

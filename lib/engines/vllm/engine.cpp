@@ -7,8 +7,8 @@
 #include "engines/vllm/engine_rows.h"
 #include "engines/vllm/release_tables.h"
 #include "engines/vllm/resolve.h"
-#include "engines/vllm/run_request.h"
 #include "engines/vllm/rules.h"
+#include "engines/vllm/run_request.h"
 #include "engines/vllm/why_not.h"
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 
 #include "engines/vllm/kv_packing.h"
 
+#include "base/checked.h"
 #include "engines/vllm/kernel_blocks.h"
 #include "engines/vllm/profile.h"
 
@@ -14,6 +15,9 @@ namespace {
 constexpr std::int64_t kScaleBytes = 4;  // float32
 constexpr std::int64_t kKernelPage = 64;
 constexpr std::int64_t kStep5Page = 8;
+constexpr std::int64_t kOctaveBlock = 64;  // elements of a key with one scale
+constexpr std::int64_t kOctaveWideBits = 4;
+constexpr std::int64_t kOctaveNarrowBits = 3;
 constexpr std::int64_t kUltraQuantGroup = 16;  // elements that share a scale of one byte
 
 bool per_token_head(const KvSpec& spec) { return spec.quant_mode.ends_with("_PER_TOKEN_HEAD"); }
@@ -70,8 +74,25 @@ void pack_ultraquant(const SelectorContext& /*context*/, const BackendClass& /*b
   set_content(spec, spec.head_size + spec.head_size / kUltraQuantGroup);
 }
 
-// ROCM_AITER_UNIFIED_ATTN undoes what its base class packs. ROCM_OCTAVE's slot depends on the width
-// of the rotary part, which is asked of the kernels; its page is given as if it were not packed.
+// Keys and values of a head in one slot: codes of 4 bits for the rotary part of a key (unless it is
+// compact), of 3 bits for its rest, of 3 or 4 bits for a value, then a scale of two bytes for each
+// block of a key and one for the value. Source: v1/attention/ops/rocm_octave.py, OctaveFormat.
+void pack_octave(const SelectorContext& context, const BackendClass& /*backend*/, KvSpec& spec) {
+  if (spec.packed || !spec.quant_mode.starts_with("OCTAVE_")) return;
+  const bool compact = spec.quant_mode.ends_with("_COMPACT");
+  const std::int64_t value_bits = spec.quant_mode.starts_with("OCTAVE_K3V4") ? 4 : 3;
+  const double share = context.settings.model ? context.settings.model->rotary_share : 1.0;
+  const auto rotary = static_cast<std::int64_t>(static_cast<double>(spec.head_size) * share);
+  const std::int64_t wide = compact ? 0 : rotary;
+  const std::int64_t codes = wide * kOctaveWideBits / 8 +
+                             (spec.head_size - wide) * kOctaveNarrowBits / 8 +
+                             spec.head_size * value_bits / 8;
+  const std::int64_t scales = (compact ? 1 : spec.head_size / kOctaveBlock) + 1;
+  const std::int64_t step = compact ? 4 : 8;
+  set_content(spec, ceil_div(codes + 2 * scales, step) * step);
+}
+
+// ROCM_AITER_UNIFIED_ATTN undoes what its base class packs.
 void pack_nothing(const SelectorContext& /*context*/, const BackendClass& /*backend*/,
                   KvSpec& /*spec*/) {}
 
@@ -124,7 +145,7 @@ constexpr auto kRules = std::to_array<Named>({
     {"RocmAiterUnifiedAttentionBackend.customize_spec", pack_nothing},
     {"TurboQuantAttentionBackend.customize_spec", pack_turboquant},
     {"UltraQuantAttentionBackend.customize_spec", pack_ultraquant},
-    {"RocmOctaveAttentionBackend.customize_spec", pack_nothing},
+    {"RocmOctaveAttentionBackend.customize_spec", pack_octave},
     {"FlashMLASparseBackend.customize_spec", pack_flashmla_sparse},
     {"FlashAttnMLASparseBackend.customize_spec", pack_rows},
     {"FlashInferMLASparseSM90Backend.customize_spec", pack_rows},

@@ -14,6 +14,9 @@ namespace kernelpath::engines::vllm {
 namespace {
 
 constexpr std::string_view kFlashInfer = "FLASHINFER";
+constexpr std::string_view kFlashMlaSparse = "FLASHMLA_SPARSE";
+constexpr std::string_view kHpc = "HPC_ATTN";
+constexpr std::int64_t kHpcTokens = 3;
 constexpr hardware::Capability kHopper = {.major = 9, .minor = 0};
 
 RunError refusal(std::string_view stage, std::string_view type, std::string text,
@@ -88,9 +91,40 @@ bool speculation_as_decode(const SelectorContext& context, const BackendClass& b
 }
 
 // Backends whose decode path takes queries of any length while context is parallel.
-bool varlen_with_dcp(const BackendClass& backend) {
+bool varlen_with_dcp(const SelectorContext& context, const RunConfig& run,
+                     const BackendClass& backend) {
   const bool varlen = backend.builder && backend.builder->query_len_support == "VARLEN";
-  return varlen || backend.reported_name == "FLASHINFER_MLA_SPARSE";
+  const std::string& name = backend.reported_name;
+  const bool later = context.profile.at_least(0, 33);
+  return varlen || name == "FLASHINFER_MLA_SPARSE" ||
+         (later && name == "FLASH_ATTN_MLA_SPARSE_FA4") ||
+         (later && name == kFlashMlaSparse && run.cp_interleave == 1);
+}
+
+// Since 0.33 sparse latent attention decodes queries up to a length by the query heads of a rank:
+// where attention over single entries beats attention over unpacked ones. Nothing: another rule.
+// Source:
+// v1/attention/backends/mla/{flashmla_sparse,flashinfer_mla_sparse,flashattn_mla_sparse}.py.
+std::optional<std::int64_t> threshold_by_heads(const SelectorContext& context,
+                                               const BackendClass& backend) {
+  const std::string& name = backend.reported_name;
+  if (!context.profile.at_least(0, 33) || !context.settings.model) return std::nullopt;
+  const bool flash_mla = name == kFlashMlaSparse;
+  const bool narrow = name == "FLASH_ATTN_MLA_SPARSE" || (flash_mla && !context.machine.family(10));
+  const bool wide = name.starts_with("FLASHINFER_MLA_SPARSE") ||
+                    name == "FLASH_ATTN_MLA_SPARSE_FA4" || (flash_mla && !narrow);
+  if ((!narrow && !wide) || name.ends_with("_DSV4")) return std::nullopt;
+  switch (context.settings.model->num_heads) {
+    case 8:
+      return narrow ? 256 : 128;
+    case 16:
+    case 32:
+      return 128;
+    case 64:
+      return 256;
+    default:
+      return narrow ? 256 : 1024;
+  }
 }
 
 }  // namespace
@@ -100,6 +134,8 @@ std::optional<RunError> check_context_parallel(const SelectorContext& context, c
   if (run.dcp * run.pcp <= 1) return std::nullopt;
   for (const BuiltLayer& layer : layers) {
     if (layer.backend == nullptr || layer.role == LayerRole::kIndexer) continue;
+    // Since 0.33 the second runner checks the target's layers only.
+    if (layer.draft && run.v2_runner && context.profile.at_least(0, 33)) continue;
     if (std::optional<RunError> error = check_layer(context, run, layer, *layer.backend)) {
       return error;
     }
@@ -112,6 +148,14 @@ std::optional<RunError> check_metadata_builders(const SelectorContext& context,
                                                 std::span<const BuiltLayer> layers) {
   const bool later = context.profile.at_least(0, 33);
   for (const BuiltLayer& layer : layers) {
+    if (layer.reported_backend == kHpc && run.speculative_tokens > kHpcTokens) {
+      return refusal("metadata builder", "ValueError",
+                     fmt::format("HPC attention only supports up to {} speculative tokens (mtp ∈ "
+                                 "{{0, 1, 2, 3}}), got num_speculative_tokens={}. Please reduce "
+                                 "num_speculative_tokens or use a different attention backend.",
+                                 kHpcTokens, run.speculative_tokens),
+                     "VLLM-BUILDER-HPC-TOKENS");
+    }
     const bool flashinfer = layer.reported_backend == kFlashInfer;
     if (!later && flashinfer && context.machine.capability == kHopper && layer.window) {
       return refusal("metadata builder", "NotImplementedError",
@@ -136,12 +180,15 @@ std::optional<std::int64_t> decode_query_threshold(const SelectorContext& contex
   const bool speculates = speculation_as_decode(context, backend);
   std::optional<std::int64_t> threshold;
   if (backend.builder) threshold = backend.builder->reorder_batch_threshold;
+  if (const auto by_heads = threshold_by_heads(context, backend)) threshold = by_heads;
   if (!threshold && !speculates) return std::nullopt;
   std::int64_t longest = threshold.value_or(1);
   if (speculates && run.speculative_tokens > 0) {
-    longest = std::max(longest, 1 + run.speculative_tokens);
+    // All tokens at once come with as many places to fill; since 0.33 on the first runner only.
+    const bool twice = run.parallel_drafting && !(context.profile.at_least(0, 33) && run.v2_runner);
+    longest = std::max(longest, 1 + (twice ? 2 : 1) * run.speculative_tokens);
   }
-  if (run.dcp > 1 && !varlen_with_dcp(backend)) longest = 1;
+  if (run.dcp > 1 && !varlen_with_dcp(context, run, backend)) longest = 1;
   return longest;
 }
 

@@ -26,6 +26,8 @@ config::LayerKind kind_of(const BuiltLayer& layer) {
       return kEncoder;
     case LayerRole::kCross:
       return kCross;
+    case LayerRole::kWindow:
+      return kLinear;
     case LayerRole::kState:
       return layer.state_kind.starts_with("mamba") ? kMamba : kLinear;
   }
@@ -108,10 +110,10 @@ std::string backend_of(const RunResult& run, std::size_t index) {
 
 // What tells two groups apart.
 std::string key_of(const LayerGroup& group) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", static_cast<int>(group.kind), group.backend,
-                     group.window.value_or(-1), group.prefill.kernel, group.decode.kernel,
-                     group.kv.dtype, group.kv.layout, group.kv.page_size.value_or(-1),
-                     group.kv.shape);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", static_cast<int>(group.kind), group.draft,
+                     group.backend, group.window.value_or(-1), group.prefill.kernel,
+                     group.decode.kernel, group.kv.dtype, group.kv.layout,
+                     group.kv.page_size.value_or(-1), group.kv.shape);
 }
 
 std::string state_note(const BuiltLayer& layer) {
@@ -132,6 +134,7 @@ LayerGroup group_of(const SelectorContext& context, const RunResult& run, std::s
       run.cache && index < run.cache->layers.size() ? &run.cache->layers[index] : nullptr;
   LayerGroup out;
   out.kind = kind_of(layer);
+  out.draft = layer.draft;
   out.window = layer.window ? layer.window : layer.chunk;
   out.backend = backend_of(run, index);
   out.prefill.kernel = kernel_of(context, layer, AttentionPhase::kPrefill);
@@ -186,8 +189,9 @@ class GraphLevels {
   std::map<std::pair<std::string, std::optional<std::size_t>>, std::string> known_;
 };
 
-bool is_attention(const BuiltLayer& layer) {
-  return layer.role != LayerRole::kState && layer.role != LayerRole::kIndexer;
+bool is_of_target(const BuiltLayer& layer) {
+  return layer.role != LayerRole::kState && layer.role != LayerRole::kIndexer &&
+         layer.role != LayerRole::kWindow && !layer.draft;
 }
 
 }  // namespace
@@ -222,12 +226,12 @@ std::vector<LayerGroup> layer_groups(const SelectorContext& context, const RunRe
 MainBackend main_backend(const RunResult& run) {
   std::map<std::string, std::size_t> counts;
   for (std::size_t i = 0; i < run.layers.size(); ++i) {
-    if (is_attention(run.layers[i])) ++counts[backend_of(run, i)];
+    if (is_of_target(run.layers[i])) ++counts[backend_of(run, i)];
   }
   MainBackend best;
   std::size_t most = 0;
   for (std::size_t i = 0; i < run.layers.size(); ++i) {
-    if (!is_attention(run.layers[i])) continue;
+    if (!is_of_target(run.layers[i])) continue;
     std::string name = backend_of(run, i);
     if (counts[name] <= most) continue;
     most = counts[name];

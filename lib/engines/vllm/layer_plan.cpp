@@ -5,6 +5,7 @@
 
 #include "engines/vllm/class_layers.h"
 #include "engines/vllm/flash_attn_version.h"
+#include "engines/vllm/own_layers.h"
 
 #include <fmt/format.h>
 
@@ -33,9 +34,6 @@ class Planner {
     for (std::size_t i = 0; i < model_.layers.size(); ++i) {
       add_decoder_layer(model_.layers[i], static_cast<std::int64_t>(i));
     }
-    if (class_.static_sink && text_integer(model_, "param_sink_number").value_or(0) > 0) {
-      plan_.unknown.emplace_back("StaticSinkAttention");
-    }
     // Zamba2 builds its shared attention before the layers that use it.
     if (state_.view().model_type == "zamba2") {
       std::stable_partition(
@@ -50,18 +48,71 @@ class Planner {
 
  private:
   void add_decoder_layer(const config::Layer& layer, std::int64_t index) {
+    if (class_.state == "plamo2") return add_plamo2(layer, index);
     const bool attends = layer.kind != config::LayerKind::kNone &&
                          layer.kind != config::LayerKind::kMamba &&
                          layer.kind != config::LayerKind::kLinear;
+    if (class_.transformers && !attends) return add_foreign(layer, index);
     if (attends && layer.shares_kv && class_.shares_cache) {
       ++plan_.sharing;
     } else if (attends) {
       add_attention(layer, index);
     }
-    if (has_state(layer)) add_state(index);
+    if (has_state(layer) && !class_.transformers) add_state(index);
+  }
+
+  void add_plamo2(config::Layer layer, std::int64_t index) {
+    if (!attends_plamo2(model_, index)) return add_state(index);
+    layer.head_dim = state_.view().head_size;
+    layer.v_head_dim = layer.head_dim;
+    add_attention(layer, index);
+  }
+
+  // The library's own code runs the layer. Until 0.32 each layer gets a cache, whether it attends
+  // or not.
+  void add_foreign(config::Layer layer, std::int64_t index) {
+    if (state_.profile().at_least(0, 33)) {
+      if (plan_.error) return;
+      plan_.error = RunError{
+          .stage = "model",
+          .type = "ValueError",
+          .text = fmt::format("Layer {} ({}) does not dispatch through the Transformers attention "
+                              "interface and vLLM has no other way to handle it.",
+                              index, config::layer_kind_name(layer.kind)),
+          .rule = "VLLM-LAYER-NO-INTERFACE"};
+      return;
+    }
+    layer.kind = config::LayerKind::kFull;
+    layer.num_attention_heads = state_.view().total_heads;
+    layer.num_key_value_heads = state_.view().total_kv_heads;
+    layer.head_dim = state_.view().head_size;
+    layer.v_head_dim = layer.head_dim;
+    add_attention(layer, index);
+  }
+
+  // Whether the class builds the layer in its own way; what it cannot be told is a reason.
+  bool add_own(const config::Layer& layer, std::int64_t index) {
+    const bool sinks =
+        class_.static_sink && text_integer(model_, "param_sink_number").value_or(0) > 0;
+    bool known = true;
+    if (class_.own == "minimax_m3" && layer.kind == config::LayerKind::kSparse) {
+      known = plan_minimax_m3(state_, layer, base(index), plan_);
+    } else if (class_.own == "inkling") {
+      known = plan_inkling(state_, layer, base(index), plan_);
+    } else if (sinks && !state_.view().use_mla) {
+      known = plan_static_sink(state_, layer, base(index), plan_);
+    } else {
+      return false;
+    }
+    if (!known) {
+      plan_.unknown.push_back("attention of " + state_.out.model_class.class_name +
+                              ": the configuration lacks its sizes");
+    }
+    return true;
   }
 
   void add_attention(const config::Layer& layer, std::int64_t index) {
+    if (add_own(layer, index)) return;
     if (state_.view().use_mla && class_.latent) {
       for (std::int64_t i = 0; i < model_.attentions_per_layer; ++i) add_latent(index, i);
       return;
@@ -110,6 +161,9 @@ class Planner {
       out.wrapped = true;
       out.prefix = "EncoderOnlyAttention_";
       out.attention_type = "encoder_only";
+    } else if (layer.kind == config::LayerKind::kChunked && class_.lookback) {
+      out.lookback = true;
+      out.layer.window = text_integer(model_, "sliding_window");
     } else if (layer.kind == config::LayerKind::kChunked && layer.window) {
       out.layer.chunk = layer.window;
       out.wrapped = true;
@@ -149,8 +203,11 @@ class Planner {
   }
 
   void add_latent(std::int64_t index, std::int64_t which) {
-    const bool sparse = state_.view().sparse && class_.indexer;
-    if (sparse && !shares_indices(index)) add_indexer(index);
+    const bool own = class_.own == "hy_v4";
+    const bool sparse =
+        own ? is_sparse_hy_v4(model_, index) : state_.view().sparse && class_.indexer;
+    const bool indexes = own ? has_indexer_hy_v4(model_, index) : !shares_indices(index);
+    if (sparse && indexes) add_indexer(index);
     PlannedLayer out = base(index);
     if (model_.attentions_per_layer > 1) {
       out.layer.name = fmt::format("model.layers.{}.self_attn.{}.attn", index, which);
@@ -161,6 +218,7 @@ class Planner {
     out.layer.head_size = state_.view().head_size;
     out.layer.head_size_v = text_integer(model_, "kv_lora_rank").value_or(out.layer.head_size);
     out.layer.sparse = sparse;
+    out.latent_sink = own && text_integer(model_, "learnable_sink").value_or(0) != 0;
     plan_.layers.push_back(std::move(out));
   }
 

@@ -2,6 +2,7 @@
 
 #include "engines/vllm/run_state.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,16 +19,26 @@ struct PlannedLayer {
   bool alibi = false;
   bool alibi_sqrt = false;
   bool soft_cap = false;
+  bool lookback = false;
   std::string fixed_backend = {};  // enum name that model code sets, without validation
+  // A class of the model's own in the backend's place, and its implementation.
+  std::string own_class = {};
+  std::string own_implementation = {};
+  // Latent attention with a sink: a backend without one gives way to FlashMLA's, where that runs.
+  bool latent_sink = false;
 };
 
 struct LayerPlan {
-  std::vector<PlannedLayer> layers;  // in the order in which they register themselves
-  std::vector<std::string> unknown;  // what the class builds beside them
-  std::int64_t sharing = 0;          // layers that read the cache of an earlier one
+  std::vector<PlannedLayer> layers;    // in the order in which they register themselves
+  std::vector<std::string> unknown;    // what the class builds beside them
+  std::int64_t sharing = 0;            // layers that read the cache of an earlier one
+  std::optional<RunError> error = {};  // what the class refuses
 };
 
 LayerPlan plan_layers(const RunState& state);
+
+// run_select.cpp: chooses the backend of each, in order; false where one has none.
+bool build_layers(RunState& state, LayerPlan& plan);
 
 // state_layers.cpp: shapes and types of a state of `kind`; false where the configuration lacks the
 // numbers. Source: model_executor/layers/mamba/mamba_utils.py.

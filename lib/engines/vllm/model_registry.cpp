@@ -36,6 +36,7 @@ Result<void> read_info(const JsonFields& fields, ModelInfo& info) {
   KERNELPATH_CHECK_OK(read_flag(fields, "has_inner_state", info.has_inner_state));
   KERNELPATH_CHECK_OK(read_flag(fields, "is_attention_free", info.is_attention_free));
   KERNELPATH_CHECK_OK(read_flag(fields, "is_hybrid", info.is_hybrid));
+  KERNELPATH_CHECK_OK(read_flag(fields, "supports_pp", info.supports_pp));
   return read_flag(fields, "supports_mamba_prefix_caching", info.supports_mamba_prefix_caching);
 }
 

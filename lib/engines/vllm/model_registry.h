@@ -22,6 +22,7 @@ struct ModelInfo {
   bool is_attention_free = false;
   bool is_hybrid = false;
   bool supports_mamba_prefix_caching = false;
+  bool supports_pp = true;
 };
 
 struct ArchitectureRow {

@@ -222,6 +222,7 @@ ModelFacts facts_of(const config::ModelConfig& model, const ModelView& view) {
   facts.is_mm_prefix_lm = view.mm_prefix;
   facts.has_softcap = model.attn_logit_softcapping.value.has_value();
   facts.rswa_window = text_integer(model, "rswa_window");
+  facts.rotary_share = model.rope.partial_rotary_factor.value_or(1.0);
   return facts;
 }
 

@@ -25,6 +25,7 @@ struct Packages {
   bool amx = true;
   bool zentorch = false;  // AMD's SDPA for Zen processors
   bool deep_gemm = true;  // kernels of sparse attention's indexer
+  bool arctic_inference = false;  // suffix decoding
 
   // Whether FlashInfer can be used at all: installed, and its kernels are there or can be compiled.
   // Source: utils/flashinfer.py, has_flashinfer.
@@ -78,6 +79,8 @@ inline constexpr std::array kPackages = {
     PackageInfo{"amx", "AMX tiles of an x86 CPU", &Packages::amx},
     PackageInfo{"zentorch", "AMD's plugin for Zen CPUs; off unless --has names it",
                 &Packages::zentorch},
+    PackageInfo{"arctic-inference", "suffix decoding; off unless --has names it",
+                &Packages::arctic_inference},
 };
 
 // Short names that people use.

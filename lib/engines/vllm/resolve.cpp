@@ -39,11 +39,13 @@ bool is_after_selection(const RunEvent& event) {
 
 // Whose layers a question to the selector was about, where there were several questions.
 std::string subject_of(const RunResult& run, const LayerSelection& asked) {
-  if (run.selections.size() < 2 || asked.layers.empty()) return {};
+  if (run.selections.size() < 2) return {};
+  if (asked.layers.empty()) return asked.draft ? "the draft's layers" : "";
   const BuiltLayer& layer = run.layers[asked.layers.front()];
   std::string text = asked.request.config.attention_type == "decoder"
                          ? std::string("layers")
                          : asked.request.config.attention_type + " layers";
+  if (asked.draft) text.insert(0, "the draft's ");
   if (layer.window) text = fmt::format("{} with a window of {}", text, *layer.window);
   if (layer.chunk) text = fmt::format("{} in chunks of {}", text, *layer.chunk);
   return fmt::format("{} such as {}", text, layer.name.empty() ? "0" : layer.name);
@@ -151,14 +153,8 @@ class Walk {
     RunFlags flags = flags_of(*arguments_, request_.environment);
     const BatchDefaults defaults =
         batch_defaults(request_.device, flags.tp * flags.pp, tables_.profile);
-    if (!flags.max_num_batched_tokens) flags.max_num_batched_tokens = defaults.tokens;
-    if (!flags.max_num_seqs) flags.max_num_seqs = defaults.sequences;
-    if (!flags.speculative_method.empty() && flags.speculative_tokens == 0) {
-      flags.speculative_tokens = request_.model.draft.num_nextn_predict_layers.value_or(1);
-      note_option("VLLM-SPEC-TOKENS", "num_speculative_tokens",
-                  fmt::format("not given: counted as {}", flags.speculative_tokens),
-                  Severity::kInfo);
-    }
+    flags.default_batched_tokens = defaults.tokens;
+    flags.default_num_seqs = defaults.sequences;
     return flags;
   }
 
@@ -170,7 +166,8 @@ class Walk {
                                        .flags = run_flags(),
                                        .registered_models = registered_models(
                                            *arguments_, request_.environment, tables_.registry),
-                                       .registered_backends = registered_backends(*arguments_)});
+                                       .registered_backends = registered_backends(*arguments_),
+                                       .draft = request_.draft.get()});
     describe_class(run);
     describe_decisions(run);
     describe_layers(run);
@@ -279,7 +276,7 @@ class Walk {
       return;
     }
     const bool sparse = std::any_of(run.layers.begin(), run.layers.end(), [](const auto& layer) {
-      return layer.role == LayerRole::kIndexer;
+      return layer.role == LayerRole::kIndexer && !layer.class_name.starts_with("MiniMaxM3");
     });
     if (run.errors.empty() && sparse && !machine_->packages.deep_gemm &&
         machine_->platform == hardware::Platform::kCuda) {

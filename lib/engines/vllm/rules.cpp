@@ -3,6 +3,7 @@
 #include "engines/vllm/rules_kv_cache.h"
 #include "engines/vllm/rules_run.h"
 #include "engines/vllm/rules_select.h"
+#include "engines/vllm/rules_speculation.h"
 
 #include <algorithm>
 #include <map>
@@ -42,6 +43,7 @@ std::span<const RuleInfo> rules_of(std::string_view version) {
   append(select_rules(), added);
   append(run_rules(), added);
   append(kv_cache_rules(), added);
+  append(speculation_rules(), added);
   return added.rules;
 }
 

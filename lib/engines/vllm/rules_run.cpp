@@ -15,6 +15,10 @@ constexpr std::string_view kConfig = "vllm/config/vllm.py";
 constexpr std::string_view kFlex = "vllm/v1/attention/backends/flex_attention.py";
 constexpr std::string_view kLatent = "vllm/model_executor/layers/attention/mla_attention.py";
 constexpr std::string_view kDeepseekV4 = "vllm/models/deepseek_v4/attention.py";
+constexpr std::string_view kMiniMax = "vllm/models/minimax_m3/common/sparse_attention.py";
+constexpr std::string_view kHyV4 = "vllm/models/hy_v4/nvidia/attention.py";
+constexpr std::string_view kTransformers = "vllm/model_executor/models/transformers/base.py";
+constexpr std::string_view kOctave = "vllm/v1/attention/backends/rocm_octave_attn.py";
 constexpr std::string_view kParallel = "vllm/config/parallel.py";
 constexpr std::string_view kFlashMlaSparse = "vllm/v1/attention/backends/mla/flashmla_sparse.py";
 
@@ -43,6 +47,10 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      kAttention, ""},
     {"VLLM-KV-E5M2-SCALES", "fp8_e5m2 does not go with a checkpoint that carries fp8 scales.",
      "The scales are for the other fp8 format.", "Use --kv-cache-dtype fp8.", kAttention, ""},
+    {"VLLM-BATCH-MM-FLOOR", "A step takes at least the tokens of one image.",
+     "The tokens of an image attend to each other, so that none may be cut; how many there are, "
+     "the model's processor says.",
+     "Set max_num_batched_tokens.", kArguments, ""},
     {"VLLM-MAX-LEN", "max_model_len is larger than the model's.",
      "Positions behind the model's length were not trained.",
      "Lower it, or set VLLM_ALLOW_LONG_MAX_MODEL_LEN=1.", kModel, ""},
@@ -76,6 +84,12 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      "Its results depend on where a sequence is cut.", "Choose another backend.", kAttention, ""},
     {"VLLM-ALIBI-SQRT", "The backend has no square root of ALiBi slopes.",
      "Only some kernels apply it.", "Leave the choice to the engine.", kAttention, ""},
+    {"VLLM-OCTAVE-SIZES", "ROCM_OCTAVE has kernels for heads of 256 with 64 rotary elements only.",
+     "The selector does not ask for the model's rotary part.", "Use another --kv-cache-dtype.",
+     kOctave, ""},
+    {"VLLM-CHUNK-LOOKBACK", "Chunks that see the one before run on TRITON_ATTN only.",
+     "No other kernel has their mask, and the selector does not ask for it.",
+     "Use --attention-backend TRITON_ATTN.", kAttention, ""},
     {"VLLM-FLEX-REFUSED", "FLEX_ATTENTION has no soft cap, no ALiBi, no shared cache.",
      "Its implementation refuses such a layer.", "Leave the choice to the engine.", kFlex, ""},
     {"VLLM-LAYERS-SHARED", "Layers read the cache of an earlier layer.", "The model says which.",
@@ -85,6 +99,14 @@ constexpr auto kRules = std::to_array<RuleInfo>({
     {"VLLM-MLA-PACKED", "The backend keeps its cache in the packed fp8 format.",
      "Its kernels read no other.", "Expect other bytes a token than the type's name says.", kLatent,
      ""},
+    {"VLLM-MINIMAX-M3-NVFP4", "MiniMax M3 has no nvfp4 cache here.",
+     "Only its kernels for data-centre Blackwell read it.", "Use --kv-cache-dtype fp8.", kMiniMax,
+     ""},
+    {"VLLM-HYV4-SINK", "HY V4's layers run on FlashMLA with their sinks.",
+     "The selected backend applies none.", "", kHyV4, ""},
+    {"VLLM-LAYER-NO-INTERFACE", "The Transformers wrapper cannot serve the layer.",
+     "It keeps a state, and does not go through the library's attention interface.",
+     "Use a model with a class of the engine's own.", kTransformers, ""},
     {"VLLM-DSV4-CHOSEN", "DeepSeek V4 picks its attention itself.",
      "Its layers do not ask the selector.", "", kDeepseekV4, ""},
     {"VLLM-DSV4-BACKEND", "The backend is none of DeepSeek V4's.",

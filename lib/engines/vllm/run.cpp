@@ -50,8 +50,10 @@ bool add_errors(const std::vector<RunError>& errors, RunState& state) {
 
 // Optimisation level, eager mode and the model's kind decide on graphs before a model is built.
 void configure_graph_mode(RunState& state) {
-  const GraphModel model{.pooling = state.view().pooling,
-                         .encoder_decoder = state.view().encoder_decoder};
+  const GraphModel model{
+      .pooling = state.view().pooling,
+      .encoder_decoder = state.view().encoder_decoder,
+      .dynamic_speculation_v1 = state.flags().speculative.dynamic && !state.run().v2_runner};
   add_events(configure_graphs(state.context(), model, state.run()), state.out);
 }
 
@@ -78,7 +80,8 @@ bool build_metadata(RunState& state) {
 // Returns the mode after the configuration was read, empty where the run ended before.
 std::string walk(RunState& state) {
   if (!find_model(state)) return {};
-  const bool complete = configure(state) && apply_engine_hooks(state) && check_parallelism(state);
+  const bool complete = resolve_speculation(state) && configure(state) &&
+                        apply_engine_hooks(state) && check_parallelism(state);
   if (!complete) {
     state.out.view.reset();
     return {};
@@ -89,10 +92,10 @@ std::string walk(RunState& state) {
     return {};
   }
   state.out.configured = state.run();
-  const std::string graphs = state.run().cudagraph_mode;
+  std::string graphs = state.run().cudagraph_mode;
   state.settings = settings_of(state);
-  if (!build_and_select(state)) return graphs;
-  if (plan_cache(state) && plan_graphs(state)) build_metadata(state);
+  if (!build_and_select(state) || !build_draft(state)) return graphs;
+  if (plan_cache(state) && plan_graphs(state) && build_metadata(state)) check_draft_groups(state);
   return graphs;
 }
 

@@ -29,6 +29,7 @@ struct RunQuestion {
   RunFlags flags;
   std::vector<RegisteredModel> registered_models = {};
   std::vector<RegisteredBackend> registered_backends = {};
+  const config::ModelConfig* draft = nullptr;  // null pointer: none is named, or it is not here
 };
 
 // One decision, in the order of the engine's.
@@ -46,6 +47,16 @@ struct LayerSelection {
   Selection selection;
   std::vector<std::size_t> layers;  // indices of RunResult::layers; empty: the run ended here
   std::string run_kv_dtype = {};    // the run's cache dtype when it was asked
+  bool draft = false;               // its layers are of the model that drafts tokens
+};
+
+// The model that drafts tokens.
+struct DraftModel {
+  config::ModelConfig model;  // as the engine reads it
+  ModelClass model_class;
+  std::int64_t max_model_len = 0;
+  bool shares_checkpoint = false;  // its layers are in the target's
+  bool shares_cache = false;       // they read the target's cache and keep none
 };
 
 struct RunResult {
@@ -57,6 +68,7 @@ struct RunResult {
   RunConfig run;         // when the run ended
   std::vector<BuiltLayer> layers;
   std::vector<LayerSelection> selections;
+  std::optional<DraftModel> draft = {};
   std::optional<Selection> mla_prefill = {};
   std::optional<KvCachePlan> cache = {};
   std::optional<GraphPlan> graphs = {};

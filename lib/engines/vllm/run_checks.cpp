@@ -1,6 +1,6 @@
 // What a complete configuration is refused for. Source: vllm/config/{model,vllm,parallel}.py.
 
-#include "engines/vllm/run_state.h"
+#include "engines/vllm/speculation.h"
 
 #include <fmt/format.h>
 
@@ -49,7 +49,7 @@ bool resolve_hybrid_manager(RunState& state) {
   bool must_be_off = state.question.machine.platform == hardware::Platform::kCpu;
   if (state.view().attention_chunk_size) {
     const bool eagle =
-        run.speculative_method.starts_with("eagle") || run.speculative_method.ends_with("mtp");
+        is_one_of(run.speculative_method, {"eagle", "eagle3", "mtp", "dflash", "dspark"});
     must_be_off = must_be_off || eagle || !state.flags().chunked_with_hybrid_manager;
   }
   if (!run.user_hybrid_manager_off) {

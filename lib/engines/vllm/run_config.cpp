@@ -1,3 +1,4 @@
+#include "base/checked.h"
 #include "base/text.h"
 #include "engines/vllm/run_state.h"
 
@@ -12,9 +13,7 @@ namespace kernelpath::engines::vllm {
 namespace {
 
 constexpr std::string_view kValidation = "ValidationError";
-// SchedulerConfig's defaults; a server on a large GPU raises them (arg_utils.py).
-constexpr std::int64_t kDefaultSequences = 128;
-constexpr std::int64_t kDefaultBatchedTokens = 2048;
+constexpr std::int64_t kBatchedExpertTokens = 256;
 constexpr std::int64_t kDefaultMaxModelLen = 2048;
 
 RunError config_error(std::string_view type, std::string_view rule, std::string text) {
@@ -53,7 +52,7 @@ std::string automatic_dtype(RunState& state, const std::string& stated, std::str
   std::vector<std::string> supported = device_dtypes(state.question.machine);
   if (refuses_float16(state, type)) std::erase(supported, "float16");
   const bool half = std::ranges::find(supported, "float16") != supported.end();
-  const std::string preferred =
+  std::string preferred =
       state.out.model_class.runner == "pooling" && half ? "float16" : supported.front();
   if (stated == "float32") {
     state.note("VLLM-DTYPE-DOWNCAST", "dtype",
@@ -115,15 +114,14 @@ std::optional<std::int64_t> stated_length(const config::ModelConfig& model) {
 }
 
 // RoPE scaling makes a model longer than its training, except where the stated length counts it.
-std::int64_t scaled_length(const RunState& state, std::int64_t length) {
-  const config::Rope& rope = state.question.model.rope;
+std::int64_t scaled_length(const config::ModelConfig& model, const Profile& profile,
+                           std::int64_t length) {
+  const config::Rope& rope = model.rope;
   const std::string type = rope.type.value_or("default");
-  if (state.question.model.model_type.value_or("").find("gemma3") != std::string::npos) {
-    return length;
-  }
+  if (model.model_type.value_or("").find("gemma3") != std::string::npos) return length;
   const bool yarn = type == "yarn" || type == "deepseek_yarn" || type == "deepseek_llama_scaling";
   if (type == "su" || type == "longrope" || type == "llama3") return length;
-  if (yarn && state.profile().at_least(0, 33)) return length;
+  if (yarn && profile.at_least(0, 33)) return length;
   if (yarn && type == "yarn" && rope.original_max_position_embeddings) {
     length = *rope.original_max_position_embeddings;
   }
@@ -140,7 +138,7 @@ bool resolve_length(RunState& state) {
     length = *asked;
     return true;
   }
-  const std::int64_t derived = scaled_length(state, stated.value_or(kDefaultMaxModelLen));
+  const std::int64_t derived = derived_length(model, state.profile(), kDefaultMaxModelLen);
   if (!asked || *asked == -1) {
     length = model.rope.type.value_or("") == "longrope"
                  ? model.rope.original_max_position_embeddings.value_or(derived)
@@ -319,8 +317,8 @@ RunConfig requested_config(const RunFlags& flags) {
       flags.compilation_mode
           ? *flags.compilation_mode == "VLLM_COMPILE" || *flags.compilation_mode == "3"
           : flags.optimization_level > 0 && !flags.enforce_eager;
-  run.max_num_seqs = flags.max_num_seqs.value_or(kDefaultSequences);
-  run.max_num_batched_tokens = flags.max_num_batched_tokens.value_or(kDefaultBatchedTokens);
+  run.max_num_seqs = flags.max_num_seqs.value_or(flags.default_num_seqs);
+  run.max_num_batched_tokens = flags.max_num_batched_tokens.value_or(flags.default_batched_tokens);
   run.tp = flags.tp;
   run.dcp = flags.dcp;
   run.pcp = flags.pcp;
@@ -328,6 +326,43 @@ RunConfig requested_config(const RunFlags& flags) {
   run.speculative_tokens = flags.speculative_tokens;
   run.speculative_method = flags.speculative_method;
   return run;
+}
+
+// Whether the engine cuts long prompts by default.
+bool prefills_in_chunks(const ModelView& view) {
+  if (view.encoder_decoder) return false;
+  if (!view.pooling || view.hybrid || view.attention_free) return true;
+  return !view.encoder_only && view.pooling_type != "MEAN" && view.pooling_type != "CLS" &&
+         view.pooling_type != "STEP";
+}
+
+// Sequences and tokens of a step where the user leaves them to the engine.
+// Source: engine/arg_utils.py, _set_default_max_num_seqs_and_batched_tokens_args.
+void settle_batch(RunState& state, const ModelView& view) {
+  const RunFlags& flags = state.flags();
+  RunConfig& run = state.run();
+  const std::int64_t factor = flags.throughput_mode ? 2 : 1;
+  if (!flags.max_num_seqs) run.max_num_seqs = flags.default_num_seqs * factor;
+  if (!flags.max_num_batched_tokens) {
+    std::int64_t& tokens = run.max_num_batched_tokens;
+    tokens = (flags.batched_experts ? kBatchedExpertTokens : flags.default_batched_tokens) * factor;
+    if (!flags.chunked_prefill.value_or(prefills_in_chunks(view))) {
+      tokens = std::max(run.max_model_len, tokens);
+    }
+    const auto all = checked_mul(run.max_num_seqs, run.max_model_len);
+    if (all) tokens = std::min(*all, tokens);
+    if (view.mm_prefix && state.out.model_class.info.supports_multimodal) {
+      state.note("VLLM-BATCH-MM-FLOOR", "max_num_batched_tokens",
+                 fmt::format("at least the tokens of one image, which the processor says; {} is "
+                             "without it",
+                             tokens));
+    }
+  }
+  if (!flags.max_num_seqs) {
+    run.max_num_seqs = std::min(run.max_num_seqs, run.max_num_batched_tokens);
+  }
+  state.out.requested.max_num_seqs = run.max_num_seqs;
+  state.out.requested.max_num_batched_tokens = run.max_num_batched_tokens;
 }
 
 // Where a file names no class, the engine takes the bare model of its model_type: "LlamaModel".
@@ -378,6 +413,11 @@ bool find_class(RunState& state) {
 
 }  // namespace
 
+std::int64_t derived_length(const config::ModelConfig& model, const Profile& profile,
+                            std::int64_t otherwise) {
+  return scaled_length(model, profile, stated_length(model).value_or(otherwise));
+}
+
 bool find_model(RunState& state) {
   state.out.requested = requested_config(state.flags());
   state.out.run = state.out.requested;
@@ -386,6 +426,7 @@ bool find_model(RunState& state) {
       view_model(state.question.model, state.out.model_class, state.flags(), state.profile());
   if (!resolve_dtype(state) || !resolve_length(state)) return false;
   if (!apply_model_hook(state, view) || !check_quantization(state)) return false;
+  settle_batch(state, view);
   state.out.view = std::move(view);
   return true;
 }

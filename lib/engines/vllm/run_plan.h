@@ -48,6 +48,8 @@ struct RunConfig {
   std::int64_t cp_interleave = 1;
   std::int64_t speculative_tokens = 0;
   std::string speculative_method = {};  // empty: none
+  bool v2_runner = false;               // which of the two model runners, where a run speculates
+  bool parallel_drafting = false;       // all tokens of a step at once
 
   // What the engine changed by itself: "block_size: 16 -> 80", in the order of the events.
   std::vector<std::string> rewrites = {};
@@ -60,6 +62,7 @@ enum class LayerRole : std::uint8_t {
   kIndexer,      // key cache of a sparse attention's indexer
   kEncoderOnly,  // no cache
   kCross,        // cross attention over an encoder's output
+  kWindow,       // a window of activations for a convolution, in a cache of blocks
   kState,        // state-space, linear attention, short convolution: a state instead of a cache
 };
 
@@ -98,6 +101,7 @@ struct BuiltLayer {
   std::string model_version = {};                   // "deepseek_v4": its own packing
   bool clamps_prefix_mask = false;                  // an image's mask stays within the window
   bool shares_cache = false;                        // reads another layer's cache and keeps none
+  bool draft = false;                               // of the model that drafts tokens
   // State layers: a prefill checkpoint is kept at multiples of so many tokens; nothing: not kept.
   std::optional<std::int64_t> checkpoint_alignment = {};
 };

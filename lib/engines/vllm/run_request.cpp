@@ -9,6 +9,8 @@
 namespace kernelpath::engines::vllm {
 namespace {
 
+constexpr std::string_view kSpeculativeOption = "--speculative";
+
 std::string text_or(const Arguments& arguments, std::string_view name, std::string_view otherwise) {
   return arguments.text(name).value_or(std::string(otherwise));
 }
@@ -66,10 +68,29 @@ void set_speculative_flags(const Arguments& arguments, RunFlags& flags) {
       flags.speculative_tokens = arguments.integer(name).value_or(0);
     }
   }
-  flags.speculative_backend = arguments.text("speculative_config.attention_backend");
+  const auto* method = arguments.given("speculative_config.method");
+  SpeculativeFlags& out = flags.speculative;
+  out.assumes_tokens = method != nullptr && method->set_by == kSpeculativeOption;
+  out.model = draft_model_of(arguments);
+  out.backend = arguments.text("speculative_config.attention_backend");
+  out.kv_cache_dtype = arguments.text("speculative_config.kv_cache_dtype");
+  out.tp = arguments.integer("speculative_config.draft_tensor_parallel_size");
+  out.max_model_len = arguments.integer("speculative_config.max_model_len");
+  out.unpadded = arguments.flag("speculative_config.disable_padded_drafter_batch");
+  out.parallel_drafting = arguments.flag("speculative_config.parallel_drafting");
+  out.other_vocabulary = arguments.flag("speculative_config.use_heterogeneous_vocab");
+  out.samples = text_or(arguments, "speculative_config.draft_sample_method", "greedy") != "greedy";
+  out.dynamic =
+      arguments.given("speculative_config.num_speculative_tokens_per_batch_size") != nullptr;
+  out.lookup_min = arguments.integer("speculative_config.prompt_lookup_min");
+  out.lookup_max = arguments.integer("speculative_config.prompt_lookup_max");
+  out.tree_depth = arguments.integer("speculative_config.suffix_decoding_max_tree_depth")
+                       .value_or(out.tree_depth);
 }
 
 void set_process_flags(const Environment& environment, RunFlags& flags) {
+  const std::string* runner = environment.variable("VLLM_USE_V2_MODEL_RUNNER");
+  if (runner != nullptr && !runner->empty()) flags.v2_runner = *runner != "0";
   flags.batch_invariant = variable_is_on(environment, "VLLM_BATCH_INVARIANT");
   flags.mla_disabled = variable_is_on(environment, "VLLM_MLA_DISABLE");
   const std::string* chunked =
@@ -108,12 +129,26 @@ RunFlags flags_of(const Arguments& arguments, const Environment& environment) {
   flags.enforce_eager = arguments.flag("enforce_eager");
   flags.max_num_seqs = arguments.integer("max_num_seqs");
   flags.max_num_batched_tokens = arguments.integer("max_num_batched_tokens");
+  flags.throughput_mode = text_or(arguments, "performance_mode", "balanced") == "throughput";
+  flags.chunked_prefill = arguments.optional_flag("enable_chunked_prefill");
+  const std::string exchange = text_or(arguments, "all2all_backend", "");
+  flags.batched_experts = (exchange == "deepep_low_latency" || exchange == "nixl_ep") &&
+                          arguments.flag("enable_expert_parallel") &&
+                          arguments.integer("data_parallel_size").value_or(1) > 1;
+  flags.async_scheduling = arguments.optional_flag("async_scheduling");
   set_cache_flags(arguments, flags);
   set_attention_flags(arguments, flags);
   set_parallel_flags(arguments, flags);
   set_speculative_flags(arguments, flags);
   set_process_flags(environment, flags);
   return flags;
+}
+
+std::optional<std::string> draft_model_of(const Arguments& arguments) {
+  for (const std::string_view name : {"speculative_config.model", "spec_model"}) {
+    if (auto model = arguments.text(name)) return model;
+  }
+  return std::nullopt;
 }
 
 std::vector<RegisteredBackend> registered_backends(const Arguments& arguments) {

@@ -23,6 +23,9 @@ BatchDefaults batch_defaults(const hardware::Device& device, std::int64_t ranks,
 // The user's arguments and variables as the run reads them.
 RunFlags flags_of(const Arguments& arguments, const Environment& environment);
 
+// MODEL of the draft, whichever argument names it.
+std::optional<std::string> draft_model_of(const Arguments& arguments);
+
 // What "register_backend.NAME" and "register_model.ARCHITECTURE" of the arguments register, and
 // the classes of external model providers.
 std::vector<RegisteredBackend> registered_backends(const Arguments& arguments);

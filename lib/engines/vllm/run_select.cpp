@@ -9,12 +9,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace kernelpath::engines::vllm {
 namespace {
 
 constexpr std::string_view kPackedLatent = "fp8_ds_mla";
+constexpr std::string_view kFlashMlaSparse = "FLASHMLA_SPARSE";
 
 RunError model_error(std::string_view type, std::string_view rule, std::string text) {
   return {.stage = "model",
@@ -51,7 +53,8 @@ class LayerBuilder {
 
   bool build(PlannedLayer& planned) {
     BuiltLayer& layer = planned.layer;
-    if (layer.role == LayerRole::kState || layer.role == LayerRole::kIndexer) {
+    if (layer.role == LayerRole::kState || layer.role == LayerRole::kIndexer ||
+        layer.role == LayerRole::kWindow) {
       state_.out.layers.push_back(std::move(layer));
       return true;
     }
@@ -140,6 +143,8 @@ class LayerBuilder {
       const BackendMember* member = state_.profile().find_member(planned.fixed_backend);
       if (member == nullptr || member->backend == nullptr) return true;
       take(*member->backend, member->name, planned);
+      if (!planned.own_class.empty()) layer.class_name = planned.own_class;
+      if (!planned.own_implementation.empty()) layer.implementation = planned.own_implementation;
       return true;
     }
     SelectorRequest request{.backend = state_.run().attention_backend,
@@ -154,6 +159,14 @@ class LayerBuilder {
       return state_.raise(model_error(selection.error->type, error_rule(selection.error->fault),
                                       selection.error->text));
     }
+    if (planned.latent_sink && gives_way_to_sink(selection, request)) {
+      const BackendMember* member = state_.profile().find_member(kFlashMlaSparse);
+      take(*member->backend, member->name, planned);
+      layer.class_name = "HYV4FlashMLASparseBackend";
+      state_.note("VLLM-HYV4-SINK", layer.class_name,
+                  fmt::format("{} has no sinks for latent attention", selection.backend));
+      return true;
+    }
     selections().back().layers.push_back(state_.out.layers.size());
     if (selection.row != nullptr) {
       take(*selection.row, selection.member, planned);
@@ -163,6 +176,18 @@ class LayerBuilder {
       member_ = selection.member;
     }
     return true;
+  }
+
+  // Whether the chosen backend has no sink and FlashMLA's, which has one, would run here.
+  [[nodiscard]] bool gives_way_to_sink(const Selection& selection,
+                                       const SelectorRequest& request) const {
+    const bool has_sink =
+        selection.row != nullptr && asks(state_.context(), *selection.row, Question::kSink);
+    if (has_sink) return false;
+    SelectorRequest other = request;
+    other.backend = std::string(kFlashMlaSparse);
+    const bool runs = !select_backend(state_.context(), other).error;
+    return runs && state_.profile().find_member(kFlashMlaSparse)->backend != nullptr;
   }
 
   std::vector<LayerSelection>& selections() { return state_.out.selections; }
@@ -211,6 +236,14 @@ class LayerBuilder {
         Severity::kWarn);
   }
 
+  [[nodiscard]] std::int64_t rotary_size(const BuiltLayer& layer) const {
+    const double share = model_.rope.partial_rotary_factor.value_or(1.0);
+    return static_cast<std::int64_t>(static_cast<double>(layer.head_size) * share);
+  }
+  [[nodiscard]] bool fits_octave(const BuiltLayer& layer) const {
+    return layer.head_size == 256 && rotary_size(layer) == 64;
+  }
+
   // What an accepted backend refuses when its layer is built.
   bool check_accepted(const PlannedLayer& planned) {
     const BuiltLayer& layer = planned.layer;
@@ -219,6 +252,19 @@ class LayerBuilder {
       return state_.raise(model_error(
           "ValueError", "VLLM-ALIBI-SQRT",
           fmt::format("use_alibi_sqrt is not supported by backend {}.", layer.reported_backend)));
+    }
+    if (layer.reported_backend == "ROCM_OCTAVE" && !fits_octave(layer)) {
+      return state_.raise(model_error(
+          "NotImplementedError", "VLLM-OCTAVE-SIZES",
+          fmt::format("ROCM_OCTAVE kernels need ROCm, head_size=256 and 64 rotary dims; got "
+                      "head_size={}, rotary dims={}",
+                      layer.head_size, rotary_size(layer))));
+    }
+    if (planned.lookback && layer.reported_backend != "TRITON_ATTN") {
+      return state_.raise(model_error(
+          "AssertionError", "VLLM-CHUNK-LOOKBACK",
+          fmt::format("Chunked attention with lookback requires the Triton backend, but got {}.",
+                      layer.reported_backend)));
     }
     if (layer.reported_backend == "FLEX_ATTENTION" && (planned.soft_cap || planned.alibi)) {
       return refuse_flex(planned.alibi ? "alibi slopes" : "logits soft cap");
@@ -322,11 +368,16 @@ bool build_and_select(RunState& state) {
   const std::string& module = state.out.model_class.module;
   if (module == "vllm.models.deepseek_v4") return plan_deepseek_v4(state);
   LayerPlan plan = plan_layers(state);
-  state.out.unknown = std::move(plan.unknown);
+  std::ranges::move(plan.unknown, std::back_inserter(state.out.unknown));
+  if (plan.error) return state.raise(std::move(*plan.error));
   if (plan.sharing > 0) {
     state.note("VLLM-LAYERS-SHARED", "layers",
                fmt::format("{} layers read the cache of an earlier layer", plan.sharing));
   }
+  return build_layers(state, plan);
+}
+
+bool build_layers(RunState& state, LayerPlan& plan) {
   LayerBuilder builder(state);
   return std::ranges::all_of(plan.layers,
                              [&](PlannedLayer& planned) { return builder.build(planned); }) &&

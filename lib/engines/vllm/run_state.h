@@ -44,6 +44,11 @@ struct RunState {
 // run_config.cpp: from the flags and the checkpoint to the configuration before hooks.
 bool find_model(RunState& state);
 bool configure(RunState& state);
+// The longest sequence that a configuration states; `otherwise` where it states none.
+std::int64_t derived_length(const config::ModelConfig& model, const Profile& profile,
+                            std::int64_t otherwise);
+// speculation.cpp: the method, the number of tokens, the draft's class, the model runner.
+bool resolve_speculation(RunState& state);
 // run_hooks.cpp: what the model's class changes of it. Source: model_executor/models/config.py.
 bool apply_model_hook(RunState& state, ModelView& view);
 bool apply_engine_hooks(RunState& state);
@@ -52,5 +57,8 @@ bool check_parallelism(RunState& state);
 bool check_configuration(RunState& state);
 // build_layers.cpp: the layers of the model's class; run_select.cpp: their backends.
 bool build_and_select(RunState& state);
+// draft_layers.cpp: the layers of the model that drafts tokens, and their backends.
+bool build_draft(RunState& state);
+bool check_draft_groups(RunState& state);
 
 }  // namespace kernelpath::engines::vllm

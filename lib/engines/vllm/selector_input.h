@@ -52,6 +52,7 @@ struct ModelFacts {
   bool is_mm_prefix_lm = false;
   bool has_softcap = false;  // attn_logit_softcapping
   std::optional<std::int64_t> rswa_window = {};
+  double rotary_share = 1.0;  // partial_rotary_factor: of a head
 };
 
 // What the rules can see beside the layer's own question.

@@ -20,6 +20,7 @@ constexpr auto kStateClasses = std::to_array<StateClass>({
     {"kda", "KimiK3KDAAttentionBackend", 33},
     {"linear", "LinearAttentionBackend"},
     {"bailing_linear", "BailingLinearAttentionBackend"},
+    {"plamo2", "Mamba2AttentionBackend"},
 });
 
 // The engine's type names for states: "auto" is the model's.
@@ -73,9 +74,22 @@ Shapes linear_shapes(const RunState& state) {
   return {{heads / state.run().tp, head, head}};
 }
 
+// As Mamba 2 without groups.
+Shapes plamo2_shapes(const RunState& state) {
+  const config::ModelConfig& model = state.question.model;
+  const auto heads = text_integer(model, "mamba_num_heads");
+  const auto head = text_integer(model, "hidden_size_per_head");
+  const auto size = text_integer(model, "mamba_d_state");
+  const auto taps = text_integer(model, "mamba_d_conv");
+  if (!heads || !head || !size || !taps) return {};
+  const std::int64_t tp = state.run().tp;
+  return {{*taps - 1, *heads * *head / tp}, {*heads / tp, *head, *size}};
+}
+
 // Empty for a kind that has no formula here, or numbers that the configuration lacks.
 Shapes shapes_of(const RunState& state, std::string_view kind) {
   if (kind.ends_with("linear")) return linear_shapes(state);
+  if (kind == "plamo2") return plamo2_shapes(state);
   const auto& sizes = state.question.model.linear_state;
   if (!sizes || !sizes->conv_kernel) return {};
   const bool later = state.profile().at_least(0, 33);
@@ -123,7 +137,7 @@ bool fill_state(const RunState& state, std::string_view kind, BuiltLayer& layer)
   if (kind == "gdn") {
     layer.checkpoint_alignment = checkpoint_alignment(state, layer.state_shapes[1][2]);
   }
-  layer.state_kind = kind;
+  layer.state_kind = kind == "plamo2" ? "mamba2" : kind;
   layer.role = LayerRole::kState;
   set_backend(state, kind, layer);
   return true;

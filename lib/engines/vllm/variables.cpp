@@ -18,6 +18,7 @@ constexpr std::array kRead = {
     Row{"VLLM_MLA_DISABLE", "1: latent attention runs as plain attention"},
     Row{"VLLM_ROCM_SHUFFLE_KV_CACHE_LAYOUT", "1: AITER keeps its cache shuffled"},
     Row{"VLLM_ROCM_USE_AITER", "1: AITER's kernels on AMD devices"},
+    Row{"VLLM_USE_V2_MODEL_RUNNER", "0 or 1: the model runner, on which a draft's backend depends"},
 };
 
 }  // namespace

@@ -74,7 +74,7 @@ bool is_admitted(const Resolution& resolution, const Candidate& candidate) {
   };
   return is_it(resolution.selected_backend) ||
          std::any_of(resolution.layers.begin(), resolution.layers.end(),
-                     [&](const LayerGroup& group) { return is_it(group.backend); });
+                     [&](const LayerGroup& group) { return !group.draft && is_it(group.backend); });
 }
 
 // Everything that speaks against the candidate; where layers just run on another one, a step that
