@@ -69,8 +69,7 @@ Result<EngineCombination> engine_combination(const ValidateQuestion& question,
                                              const EngineQuestion& engine) {
   KERNELPATH_TRY(arguments, engine_arguments(question, engine));
   return EngineCombination{
-      .engine = engine.engine, .arguments = std::move(arguments), .device = question.base.device,
-      .device_stated = question.base.device_stated};
+      .engine = engine.engine, .arguments = std::move(arguments), .device = question.base.device};
 }
 
 // A draft that is no folder of this machine (a repository's name), or that cannot be read, stays
