@@ -40,6 +40,8 @@ struct Geometry {
   std::int64_t window = 0;  // w: keys at q_pos - w < k_pos <= q_pos only; 0: all
   std::int64_t chunk = 0;   // c: keys with k_pos / c == q_pos / c, k_pos <= q_pos only; 0: all
   bool causal = true;       // keys with k_pos <= q_pos only
+
+  friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 
 // Which tokens of every request this rank's cache holds (decode context parallelism). The local
@@ -76,6 +78,8 @@ struct BatchView {
   std::int64_t page_size = 0;
 };
 
+struct AttentionPlan;  // attention/plan.h
+
 // Attention of query rows over a paged cache. The output of a row that sees no key is 0 and its lse
 // -inf. Slots that no row sees may hold anything, NaN included.
 //
@@ -98,6 +102,10 @@ struct AttentionParams {
   // -1 for "no more"; the masks of the geometry hold as well. Null: every position.
   const std::int32_t* selected = nullptr;  // [tokens, selected_stride]
   std::int64_t selected_stride = 0;
+  // The work of this batch and geometry, where it was planned for several layers at once; null: the
+  // kernels plan for themselves. Not used with `selected`.
+  const AttentionPlan* plan = nullptr;
+  bool reference = false;  // by definition, sums in float64 (backend VANILLA)
 };
 
 // Writes the K and V rows of a step's tokens into the cache, converted to its type (saturating).
@@ -115,6 +123,15 @@ struct AppendParams {
   std::int64_t page_size = 0;
   PagedRows k_rows = {};
   PagedRows v_rows = {};
+};
+
+// What a device offers to attention layers. A call does the calling thread's share of the work and
+// returns when all of it is done.
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+  virtual void append(const AppendParams& params) = 0;
+  virtual void attention(const AttentionParams& params) = 0;
 };
 
 }  // namespace kernelpath::attention

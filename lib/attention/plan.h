@@ -28,6 +28,8 @@ SlotRange visible_slots(const Geometry& geometry, const KvShard& shard, std::int
 struct PlanShape {
   std::int64_t tile_tokens = 256;  // tiles begin at multiples of it
   std::int64_t block_rows = 32;    // query rows that share one pass over the keys
+
+  friend bool operator==(const PlanShape&, const PlanShape&) = default;
 };
 
 // Rows [first_row, last_row) of a request and KV head over its key tiles [first_tile, last_tile).

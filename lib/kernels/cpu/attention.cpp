@@ -110,34 +110,45 @@ void merge_share(const Call& call) {
   }
 }
 
+// The given plan, or one of this call's own.
+const AttentionPlan& plan_for(const AttentionParams& params, AttentionWorkspace::Own& own) {
+  constexpr attention::PlanShape kShape{.tile_tokens = kTileTokens, .block_rows = kBlockRows};
+  if (params.plan != nullptr && params.selected == nullptr) {
+    KERNELPATH_ASSERT(params.plan->shape == kShape);
+    return *params.plan;
+  }
+  attention::make_plan(params, kShape, own.plan);
+  return own.plan;
+}
+
 }  // namespace
 
 void paged_attention(const Team& team, Isa isa, const AttentionParams& params,
                      AttentionWorkspace& workspace) {
-  if (isa == Isa::kReference) {
+  if (isa == Isa::kReference || params.reference) {
     reference_attention(team, params);
     return;
   }
   AttentionWorkspace::Own& own = workspace.own(team.thread);
-  attention::make_plan(params, {.tile_tokens = kTileTokens, .block_rows = kBlockRows}, own.plan);
-  own.parts = attention::split_parts(own.plan, team.threads);
+  const AttentionPlan& plan = plan_for(params, own);
+  own.parts = attention::split_parts(plan, team.threads);
   const std::int64_t stride = padded(params.geometry.v_head_dim);
   if (!own.parts.empty()) {
     // Every thread finds the same parts, and with them the same barrier.
-    const auto floats = static_cast<std::size_t>(
-        state_floats(attention::split_states(own.plan, own.parts), stride));
+    const auto floats =
+        static_cast<std::size_t>(state_floats(attention::split_states(plan, own.parts), stride));
     if (team.thread == 0 && workspace.states().size() < floats) workspace.states().resize(floats);
     team.barrier();
   }
   const Call call{.team = team,
                   .params = params,
                   .unit = unit_of(isa),
-                  .plan = own.plan,
+                  .plan = plan,
                   .parts = own.parts,
                   .states = workspace.states().data(),
                   .stride = stride};
   TileRunner runner(params, call.unit, own.bytes);
-  for (std::size_t item = 0; item < own.plan.items.size(); ++item) run_share(call, runner, item);
+  for (std::size_t item = 0; item < plan.items.size(); ++item) run_share(call, runner, item);
   team.barrier();
   if (own.parts.empty()) return;
   merge_share(call);
