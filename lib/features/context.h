@@ -43,6 +43,8 @@ class Context {
   [[nodiscard]] const std::vector<Value>& values() const { return values_; }
   // For values made while the context is in use.
   Arena& arena() { return *arena_; }
+  // Holds what such values stand for, beyond the context's own life.
+  [[nodiscard]] std::shared_ptr<const Arena> shared_arena() const { return arena_; }
 
  private:
   const RuleTable* table_;

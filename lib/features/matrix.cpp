@@ -269,7 +269,7 @@ Result<ValueMatrix> judge_matrix(const Context& context, std::vector<MatrixAxis>
     }
     total *= axis.values.size();
   }
-  ValueMatrix out{.axes = std::move(axes), .cells = {}};
+  ValueMatrix out{.axes = std::move(axes), .cells = {}, .arena = context.shared_arena()};
   out.cells.reserve(total);
   const std::vector<std::size_t> sizes = sizes_of(out.axes);
   MatrixJudge judge(context, {.axes = &out.axes, .facts = &options.facts, .sizes = sizes},

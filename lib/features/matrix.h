@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ struct MatrixFact {
 struct ValueMatrix {
   std::vector<MatrixAxis> axes;
   std::vector<Judgement> cells;
+  std::shared_ptr<const Arena> arena = {};  // of the values that the axes were given
 };
 
 struct MatrixOptions {
