@@ -47,6 +47,13 @@ class SglangEngine final : public Engine {
     return {};
   }
 
+  [[nodiscard]] std::optional<std::string> draft_model(
+      const Deployment& deployment) const override {
+    if (deployment.draft_model) return deployment.draft_model;
+    const std::string* const stated = deployment.setting("speculative_draft_model_path");
+    return stated == nullptr ? std::nullopt : std::optional(*stated);
+  }
+
   [[nodiscard]] Result<WhyNot> why_not(const Request& request,
                                        std::string_view backend) const override {
     return sglang::why_not(request, backend, built_in_profile());

@@ -143,7 +143,7 @@ constexpr std::array kMemoryRows = {
 };
 constexpr MemoryRow kMostMemory = {0, 16384, 512, 512};
 constexpr MemoryRow kUnknownMemory = {0, 4096, 160, 160};
-constexpr std::int64_t kMlaPrefillGraph = 8192;
+constexpr std::int64_t kLargestPrefillGraph = 8192;
 
 const MemoryRow& memory_row(std::optional<std::int64_t> memory_mib) {
   if (!memory_mib) return kUnknownMemory;
@@ -168,6 +168,16 @@ void expand_for_vision(Launch& launch) {
                                         "max_running_requests={}.",
                                         *graph.decode_max_bs, *requests));
   graph.decode_max_bs = *requests;
+}
+
+// Tokens of the largest prefill graph; pipeline stages capture small ones, where no size is stated.
+std::int64_t largest_prefill_graph(const Launch& launch) {
+  const std::int64_t chunk = launch.integer("chunked_prefill_size").value_or(0);
+  const bool in_stages = launch.size("pp_size") > 1 && launch.graph().prefill == "breakable" &&
+                         launch.unset("cuda_graph_bs_prefill");
+  const std::int64_t largest =
+      launch.mla() || in_stages ? std::min(kLargestPrefillGraph, chunk) : chunk;
+  return std::min(largest, launch.integer("max_total_tokens").value_or(largest));
 }
 
 }  // namespace
@@ -204,10 +214,7 @@ void gpu_memory_settings(Launch& launch) {
     if (requests) graph.decode_max_bs = std::min(*graph.decode_max_bs, *requests);
     expand_for_vision(launch);
   }
-  if (!graph.prefill_max_bs) {
-    const std::int64_t chunk = launch.integer("chunked_prefill_size").value_or(0);
-    graph.prefill_max_bs = launch.mla() ? std::min(kMlaPrefillGraph, chunk) : chunk;
-  }
+  if (!graph.prefill_max_bs) graph.prefill_max_bs = largest_prefill_graph(launch);
 }
 
 void deepseek_trtllm_mla_graph(Launch& launch) {

@@ -7,30 +7,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace kernelpath::engines::sglang {
 namespace {
 
-// What activations and graphs need, as the engine estimates it. The sizes of CUDA graphs and the
-// extra share of multimodal models are left out.
-// Source: arg_groups/memory_hook.py (handle_gpu_memory_settings).
-double reserved_mib(const Launch& launch, double gpu_mib) {
-  constexpr double kConstant = 512;
-  constexpr double kPerToken = 1.5;
-  constexpr double kFewestTokens = 2048;
-  constexpr double kLargeGpu = 60.0 * 1024;
-  constexpr double kFloorOfLarge = 10.0 * 1024;
-  const auto chunk = static_cast<double>(launch.integer("chunked_prefill_size").value_or(0));
-  const double tokens = std::max(chunk, kFewestTokens);
-  const auto ranks = static_cast<double>(launch.size("tp_size") * launch.size("pp_size"));
-  double reserved = kConstant + tokens * kPerToken + ranks / 8 * 1024;
-  if (gpu_mib > kLargeGpu) reserved = std::max(reserved, kFloorOfLarge);
-  return reserved;
-}
-
-std::optional<double> stated_fraction(const Launch& launch) {
+// The user's, or the engine's estimate; nothing where the device's memory is unknown.
+std::optional<double> static_fraction(const Launch& launch) {
   const json::Value& value = launch.arguments().value("mem_fraction_static");
   if (!value.is_number()) return std::nullopt;
   return value.as_double();
@@ -115,20 +98,9 @@ class Ledger {
         checked_mul(*memory_.kv_bytes_per_token, ceil_div(tokens, launch().size("dcp_size")));
   }
 
-  [[nodiscard]] std::optional<double> static_fraction() {
-    if (const auto stated = stated_fraction(launch())) return stated;
-    const auto mib = launch().input().gpu_memory_mib;
-    if (!mib || *mib <= 0) return std::nullopt;
-    const auto gpu = static_cast<double>(*mib);
-    constexpr double kDigits = 1000;
-    memory_.notes.emplace_back(
-        "mem_fraction_static is the engine's estimate without its room for CUDA graphs");
-    return std::round((gpu - reserved_mib(launch(), gpu)) / gpu * kDigits) / kDigits;
-  }
-
   void count_pool() {
     if (!device_bytes() || !memory_.weight_bytes || !memory_.kv_bytes_per_token) return;
-    const auto fraction = static_fraction();
+    const auto fraction = static_fraction(launch());
     if (!fraction) return;
     const auto share = static_cast<std::int64_t>(static_cast<double>(*device_bytes()) * *fraction);
     const std::int64_t pool = share - *memory_.weight_bytes;

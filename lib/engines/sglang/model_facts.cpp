@@ -128,6 +128,7 @@ std::int64_t derived_context(const HfConfig& config) {
 void read_context(ModelReader& reader) {
   const std::int64_t derived = derived_context(reader.config);
   ModelFacts& facts = reader.out.facts;
+  facts.derived_context_len = derived;
   facts.context_len =
       reader.has("EmbeddingGemma2Model") ? std::min(derived, kEmbeddingGemma2Context) : derived;
   if (!reader.options.context_length) return;

@@ -43,8 +43,9 @@ struct ModelFacts {
   std::optional<std::int64_t> qk_nope_head_dim = {};
   std::optional<std::int64_t> index_head_dim = {};
   std::int64_t context_len = 0;
-  std::string dtype = {};         // "bfloat16"
-  std::string quantization = {};  // empty: none
+  std::int64_t derived_context_len = 0;  // what the configuration allows
+  std::string dtype = {};                // "bfloat16"
+  std::string quantization = {};         // empty: none
   std::optional<std::int64_t> sliding_window_size = {};
   std::optional<std::int64_t> attention_chunk_size = {};
   std::int64_t num_attention_heads = 0;

@@ -22,6 +22,7 @@ constexpr std::array kSteps = {
     Step{cuda_graph_config},
     Step{cpu_backends},
     Step{gpu_memory_settings},
+    Step{static_memory_fraction},
     Step{model_specific_adjustments},
     Step{sampling_backend_default},
     Step{deterministic_inference},

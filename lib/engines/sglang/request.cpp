@@ -279,6 +279,9 @@ Launch::Input launch_input(const Request& request, const Platform& platform,
                            const GivenArguments& arguments) {
   Launch::Input input{.platform = platform};
   input.model = {.config = request.model.file, .quant_config = sibling_file(request.model)};
+  if (request.draft != nullptr) {
+    input.draft = {.config = request.draft->file, .quant_config = sibling_file(*request.draft)};
+  }
   if (request.device.memory_bytes && platform.kind != hardware::Platform::kCpu) {
     input.gpu_memory_mib = *request.device.memory_bytes / kMebibyte;
   }

@@ -174,10 +174,14 @@ class Walk {
     for (const Event& event : launch.events()) append_event(event, out_.steps);
     const bool known = describe_class(launch);
     append_final_options(run, out_);
-    if (launch.refused()) return refuse(launch);
+    append_rule_facts(launch, out_);
+    if (launch.refused()) return refuse(*launch.refusal());
     if (!known) return;
     describe_attention(run);
+    DraftRun draft = resolve_draft(run, out_.steps);
+    if (draft.refusal) return refuse(*draft.refusal);
     out_.memory = resolve_memory(run, out_.layers, out_.steps);
+    for (LayerGroup& group : draft.layers) out_.layers.push_back(std::move(group));
     describe_fallback(launch);
   }
 
@@ -218,8 +222,7 @@ class Walk {
     return true;
   }
 
-  void refuse(const Launch& launch) {
-    const Refusal& refusal = *launch.refusal();
+  void refuse(const Refusal& refusal) {
     const Stage stage = refusal.stage == "build" ? Stage::kConstruction : stage_of(refusal.rule);
     stop(Status::kError,
          {.rule = refusal.rule, .stage = stage, .type = refusal.type, .text = refusal.text});

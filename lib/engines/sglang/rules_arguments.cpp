@@ -104,6 +104,10 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      kRulesVersion},
     {"SGL-MEMORY-CHUNK", "The chunk of a prefill follows from the device's memory.",
      "Nobody stated --chunked-prefill-size.", "", kMemoryFile, kRulesVersion},
+    {"SGL-MEMORY-FRACTION", "The share of the device for weights and cache.",
+     "Nobody stated --mem-fraction-static: the engine leaves room for activations, CUDA graphs, "
+     "all-to-all buffers and a vision tower.",
+     "State --mem-fraction-static to move it.", kMemoryFile, kRulesVersion},
     {"SGL-CP-ATTENTION-DP",
      "Context parallelism is refused together with data parallelism of attention.",
      "Both would split the same ranks.", "Choose one of them.", kParallelFile, kRulesVersion},

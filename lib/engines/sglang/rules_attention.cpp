@@ -103,6 +103,10 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      "Change --kv-cache-dtype.", kAttentionFile, kRulesVersion},
     {"SGL-BUILD", "The classes that the worker builds for attention.",
      "The resolved backend's factory decides.", "", kAttentionRegistryFile, kRulesVersion},
+    {"SGL-DRAFT", "What the draft's worker builds.",
+     "It has the target's backends unless --speculative-draft-attention-backend names one, and a "
+     "cache of its own.",
+     "", kAttentionRegistryFile, kRulesVersion},
     {"SGL-BUILD-FA3", "FlashAttention 3 is refused when it is built.",
      "Its kernels exist for SM80 to SM90, with MLA for SM90 only.", "Use flashinfer or triton.",
      kAttentionRegistryFile, kRulesVersion},

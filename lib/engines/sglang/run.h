@@ -6,6 +6,8 @@
 #include "engines/sglang/launch.h"
 #include "engines/sglang/request.h"
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,6 +40,20 @@ std::vector<LayerGroup> layer_groups(const Run& run);
 // stay unset and have a step or a note that says why.
 Memory resolve_memory(const Run& run, const std::vector<LayerGroup>& groups,
                       std::vector<Step>& steps);
+
+// What runs beside the target where a draft model is known: its layers, marked as the draft's.
+struct DraftRun {
+  std::vector<LayerGroup> layers = {};
+  std::optional<Refusal> refusal = {};
+};
+DraftRun resolve_draft(const Run& run, std::vector<Step>& steps);
+
+// The backend that the draft's attention runs on, "fa3" or "fa3 / flashinfer"; empty: no model
+// drafts.
+std::string draft_backend(const Launch& launch);
+
+// What rules of data/rules/sglang.json ask of a resolution.
+void append_rule_facts(const Launch& launch, Resolution& resolution);
 
 // Every argument whose final value matters to a reader, and who set it.
 void append_final_options(const Run& run, Resolution& resolution);

@@ -24,6 +24,9 @@ void cuda_graph_config(Launch& launch);
 void gpu_memory_settings(Launch& launch);
 void deepseek_trtllm_mla_graph(Launch& launch);
 
+// memory_fraction.cpp
+void static_memory_fraction(Launch& launch);
+
 // model_steps.cpp
 void model_specific_adjustments(Launch& launch);
 

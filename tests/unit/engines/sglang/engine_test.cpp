@@ -10,7 +10,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -208,6 +210,70 @@ TEST(SglangRequest, AmdTarget_IsACapability) {
   ASSERT_TRUE(platform);
   EXPECT_EQ(platform->major, 9);
   EXPECT_EQ(platform->minor, 4);
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+double static_fraction(Request request) {
+  request.device.memory_bytes = std::int64_t{80000} << 20;
+  const Resolution resolution = engine().resolve(request);
+  const std::string text = option_of(resolution, "mem_fraction_static");
+  return std::stod(text.empty() ? "0" : text);
+}
+
+// 512 MiB, 1.5 a token of a chunk, a rank's eighth of a GiB, 2 a request of the decode graph, 8 a
+// size of the prefill graphs: 512 + 12288 + 128 + 512 + 58 * 8 of 80000.
+TEST(SglangMemory, Fraction_IsTheEnginesEstimate) {
+  EXPECT_DOUBLE_EQ(static_fraction(request_of("Qwen__Qwen3-8B", "h100-sxm")), 0.826);
+}
+
+TEST(SglangMemory, FractionWithoutGraphs_KeepsLessFree) {
+  const auto no_graphs = deploying([](auto& d) {
+    d.settings = {{"disable_cuda_graph", "true"}, {"disable_prefill_cuda_graph", "true"}};
+  });
+  EXPECT_DOUBLE_EQ(static_fraction(request_of("Qwen__Qwen3-8B", "h100-sxm", no_graphs)), 0.838);
+}
+
+// Latents have 1.5 GiB for prefill graphs instead; 8 ranks a GiB, and graphs of 512 requests.
+TEST(SglangMemory, FractionOfLatentAttention_CountsItsGraphs) {
+  const auto eight = deploying([](auto& d) { d.tp = 8; });
+  EXPECT_DOUBLE_EQ(static_fraction(request_of("deepseek-ai__DeepSeek-V2-Lite", "h100-sxm", eight)),
+                   0.795);
+}
+
+TEST(SglangMemory, StatedFraction_IsKept) {
+  const auto stated = deploying([](auto& d) { d.settings = {{"mem_fraction_static", "0.5"}}; });
+  EXPECT_DOUBLE_EQ(static_fraction(request_of("Qwen__Qwen3-8B", "h100-sxm", stated)), 0.5);
+}
+
+// --- draft ---------------------------------------------------------------------------------------
+
+TEST(SglangDraft, Model_IsResolvedAsTheWorkerDoes) {
+  Request request = request_of("Qwen__Qwen3-8B", "h100-sxm", deploying([](auto& d) {
+                                 d.speculative = "eagle3";
+                                 d.draft_model = "draft";
+                               }));
+  request.draft = std::make_shared<const config::ModelConfig>(model_of("Qwen__Qwen3-0.6B"));
+  const Resolution resolution = engine().resolve(request);
+  ASSERT_FALSE(resolution.error) << resolution.error->message;
+  std::size_t layers = 0;
+  for (const LayerGroup& group : resolution.layers) layers += group.draft ? group.layers.size() : 0;
+  EXPECT_EQ(layers, 28U);
+  const bool said = std::any_of(resolution.steps.begin(), resolution.steps.end(),
+                                [](const Step& step) { return step.rule == "SGL-DRAFT"; });
+  EXPECT_TRUE(said);
+}
+
+TEST(SglangDraft, BackendOfTheDraft_IsItsOwn) {
+  Request request = request_of("Qwen__Qwen3-8B", "b200", deploying([](auto& d) {
+                                 d.speculative = "eagle3";
+                                 d.draft_model = "draft";
+                                 d.settings = {{"speculative_draft_attention_backend", "fa3"}};
+                               }));
+  request.draft = std::make_shared<const config::ModelConfig>(model_of("Qwen__Qwen3-0.6B"));
+  const Resolution resolution = engine().resolve(request);
+  ASSERT_TRUE(resolution.error);
+  EXPECT_THAT(resolution.error->message, HasSubstr("of the draft: "));
 }
 
 // --- remedies and tables -------------------------------------------------------------------------
