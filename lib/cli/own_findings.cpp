@@ -115,10 +115,19 @@ std::string_view without_prefix(std::string_view id) {
   return dash == std::string_view::npos ? id : id.substr(dash + 1);
 }
 
+bool stands_for(const report::ReportedFinding& reported, std::string_view id) {
+  const features::Finding& finding = reported.finding;
+  if (finding.id == id) return true;
+  if (finding.rule == nullptr) return false;
+  const std::vector<std::string>& steps = finding.rule->steps;
+  return std::find(steps.begin(), steps.end(), id) != steps.end();
+}
+
 bool is_said(const report::EngineFindings& findings, std::string_view name) {
   const auto says = [&findings](std::string_view id) {
-    return std::any_of(findings.findings.begin(), findings.findings.end(),
-                       [id](const report::ReportedFinding& f) { return f.finding.id == id; });
+    return std::any_of(
+        findings.findings.begin(), findings.findings.end(),
+        [id](const report::ReportedFinding& reported) { return stands_for(reported, id); });
   };
   if (says(name)) return true;
   return std::any_of(kSameThings.begin(), kSameThings.end(),

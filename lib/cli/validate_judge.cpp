@@ -50,6 +50,7 @@ Facts make_facts(const EngineCombination& combination, const LoadedModel* model,
   const bool no_class = target.error && target.error->code == "UNKNOWN-ARCH";
   if (no_class || !target.model_class.empty()) out.model.model_class = target.model_class;
   out.resolved = features::facts_of(target);
+  out.own = target.facts;
   // Only states of layers raise a block; a backend's own block is no surprise.
   if (out.model.has_state_layers != true) out.resolved.raised_page_size.reset();
   out.resolved.context_length = target.memory.sequence_tokens;

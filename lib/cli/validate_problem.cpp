@@ -35,6 +35,7 @@ std::vector<features::DeviceChoice> device_choices(const hardware::Device& asked
     choice.id = device->id;
     if (device->capability) choice.sm = device->capability->sm();
     choice.memory_bytes = device->usable_bytes();
+    choice.platform = hardware::platform_name(device->platform);
   }
   return out;
 }

@@ -181,10 +181,11 @@ struct ArgumentFile {
   const ArgumentTable* (*load)(std::string_view path);
 };
 // The newest version of an engine stands last.
-constexpr std::array<ArgumentFile, 3> kArgumentFiles = {
+constexpr auto kArgumentFiles = std::to_array<ArgumentFile>(
     {{"trtllm", "2026-11", "trtllm-2026-11/arguments.json", load_file<0>},
      {"vllm", "0.25.1", "vllm-0.25.1/arguments.json", load_file<1>},
-     {"vllm", "0.33.0", "vllm-0.33.0/arguments.json", load_file<2>}}};
+     {"vllm", "0.33.0", "vllm-0.33.0/arguments.json", load_file<2>},
+     {"sglang", "0.5.23", "sglang-0.5.23/arguments.json", load_file<3>}});
 
 }  // namespace
 
@@ -235,6 +236,7 @@ void state_faults(Context& context, const ArgumentFaults& faults) {
     const auto slot = context.table().schema.find(field);
     if (!slot || texts.empty()) return;
     std::vector<Value> items;
+    items.reserve(texts.size());
     for (const std::string& text : texts) items.push_back(context.arena().string(text));
     context.state(*slot, context.arena().list(std::move(items)));
   };

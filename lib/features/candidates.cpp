@@ -44,6 +44,8 @@ void set_device(const DeviceChoice& device, Context& context) {
   };
   put("device.id", context.arena().string(device.id));
   put("device.sm", number(device.sm));
+  const bool known = !device.platform.empty();
+  put("device.platform", known ? context.arena().string(device.platform) : Value());
   put("device.memory_bytes", number(device.memory_bytes));
 }
 

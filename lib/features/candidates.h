@@ -19,6 +19,7 @@ struct DeviceChoice {
   std::string id;
   std::optional<std::int64_t> sm = {};
   std::optional<std::int64_t> memory_bytes = {};
+  std::string platform = {};  // empty: unknown
 };
 
 // One step of a suggestion: a field, an argument that is no field, the device, or words of the

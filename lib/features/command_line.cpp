@@ -110,6 +110,10 @@ Result<CommandReading> read_command(std::string_view command, std::string_view v
   KERNELPATH_TRY(first, skip_subcommand(words, *program));
   std::vector<CommandWord> asked;
   if (table.file_of_options) asked = words_of_files(table, files, out.notes);
+  const bool alone = first < words.size() && !words[first].starts_with('-');
+  if (alone && !program->module && !table.first_word.empty()) {
+    asked.push_back({.text = table.first_word});
+  }
   for (std::size_t i = first; i < words.size(); ++i) asked.push_back({.text = words[i]});
   CommandReader(table, out).read(std::move(asked));
   return out;

@@ -30,13 +30,24 @@ bool is_negative_number(const std::string& text) {
 struct FileWords {
   std::vector<std::string> texts = {};
   std::string dropped = {};
+  std::string refused = {};
 };
 
 FileWords words_of_member(const CommandTable& table, const json::Member& member) {
   const json::Value& value = member.value;
   const std::string flag = "--" + member.key;
+  const CommandOption* const option = table.find(flag);
+  const bool known_flag = option != nullptr && option->is_flag();
+  if (option != nullptr && option->not_in_file) {
+    return {.refused = "an options file must not name it: its reader refuses the option"};
+  }
+  if (value.is_bool() && table.file_spells_bools && !known_flag) {
+    return {.texts = {flag, value.as_bool() ? "true" : "false"}};
+  }
   if (value.is_bool() && value.as_bool()) return {.texts = {flag}};
   if (value.is_bool()) {
+    // A flag without a negative states its default by its absence.
+    if (table.file_spells_bools && known_flag) return {};
     // Only the key as it stands is looked up: one with underscores is not found.
     const std::string negative = "--no-" + member.key;
     if (table.file_negates && table.find(negative) != nullptr) return {.texts = {negative}};
@@ -71,6 +82,11 @@ std::vector<CommandWord> words_of_files(const CommandTable& table,
       for (const std::string& text : words.texts) {
         out.push_back({.text = text, .file = i, .pointer = "/" + json::pointer_token(member.key)});
       }
+      if (!words.refused.empty()) {
+        notes.push_back({.kind = CommandNote::Kind::kBadValue,
+                         .word = member.key,
+                         .message = fmt::format("{}: {}", files[i].file, words.refused)});
+      }
       if (words.dropped.empty()) continue;
       notes.push_back({.kind = CommandNote::Kind::kDropped,
                        .word = member.key,
@@ -89,7 +105,8 @@ void CommandReader::read(std::vector<CommandWord> words) {
   }
   for (at_ = 0; at_ < words_.size(); ++at_) word();
   state_members();
-  const json::Value* const model = out_.arguments.find("model");
+  const CommandOption* const named = table_.find(table_.first_word);
+  const json::Value* const model = out_.arguments.find(named != nullptr ? named->sets : "model");
   if (out_.model.empty() && model != nullptr && model->is_string()) out_.model = model->as_string();
 }
 
@@ -127,7 +144,9 @@ void CommandReader::word() {
 }
 
 void CommandReader::positional(const std::string& text) {
-  if (out_.model.empty()) {
+  if (!table_.first_word.empty()) {
+    note(CommandNote::Kind::kUnknown, text, "no option takes this word");
+  } else if (out_.model.empty()) {
     out_.model = text;
   } else {
     note(CommandNote::Kind::kUnknown, text, "a second positional argument");
@@ -334,7 +353,7 @@ void CommandReader::unknown(const std::string& name) {
   // What follows an unknown option may be its value: it must not become the model.
   const bool value =
       !with_value && at_ + 1 < words_.size() && !words_[at_ + 1].text.starts_with('-');
-  if (value && !out_.model.empty()) {
+  if (value && (!out_.model.empty() || !table_.first_word.empty())) {
     ++at_;
     out_.notes.push_back({.kind = CommandNote::Kind::kUnknown,
                           .word = words_[at_].text,

@@ -41,7 +41,9 @@ CommandOption read_option(const json::Value& item) {
                     .multiple = flag_of(item, "multiple"),
                     .optional_value = flag_of(item, "optional_value"),
                     .nullable = flag_of(item, "nullable"),
-                    .suffixes = flag_of(item, "suffixes")};
+                    .suffixes = flag_of(item, "suffixes"),
+                    .iec_suffixes = flag_of(item, "iec_suffixes"),
+                    .not_in_file = flag_of(item, "not_in_file")};
   const json::Value* const automatic = item.find("auto");
   if (automatic != nullptr) out.automatic = automatic->as_integer();
   // Click, argparse: --no-x beside --x states its opposite.
@@ -64,7 +66,8 @@ CommandTable read_table(std::string_view path) {
                    .subcommand_required = flag_of(root, "subcommand_required"),
                    .abbreviations = flag_of(root, "abbreviations"),
                    .underscores = flag_of(root, "underscores"),
-                   .dotted = flag_of(root, "dotted")};
+                   .dotted = flag_of(root, "dotted"),
+                   .first_word = text_of(root, "first_word")};
   if (const json::Value* const levels = root.find("levels")) {
     for (const json::Member& level : levels->members()) {
       out.levels.emplace_back(level.key, level.value.as_string());
@@ -73,6 +76,7 @@ CommandTable read_table(std::string_view path) {
   if (const json::Value* const file = root.find("file_of_options")) {
     out.file_of_options = true;
     out.file_negates = flag_of(*file, "negates");
+    out.file_spells_bools = flag_of(*file, "spells_bools");
   }
   for (const json::Value& item : root.find("options")->items()) {
     out.options.push_back(read_option(item));
@@ -104,9 +108,9 @@ std::vector<std::string> CommandTable::near(std::string_view flag) const {
 }
 
 const std::vector<CommandTable>& command_tables() {
-  static const std::vector<CommandTable> all = {read_table("trtllm-2026-11/command.json"),
-                                                read_table("vllm-0.25.1/command.json"),
-                                                read_table("vllm-0.33.0/command.json")};
+  static const std::vector<CommandTable> all = {
+      read_table("trtllm-2026-11/command.json"), read_table("vllm-0.25.1/command.json"),
+      read_table("vllm-0.33.0/command.json"), read_table("sglang-0.5.23/command.json")};
   return all;
 }
 

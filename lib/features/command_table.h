@@ -23,6 +23,8 @@ struct CommandOption {
   bool optional_value = false;                 // may stand alone
   bool nullable = false;                       // None or nothing states no value
   bool suffixes = false;                       // 1k is 1000, 1K is 1024
+  bool iec_suffixes = false;                   // 1k is 1000, 1Ki is 1024
+  bool not_in_file = false;                    // an options file that names it is refused
   std::optional<std::int64_t> automatic = {};  // what "auto" stands for
 
   [[nodiscard]] bool is_flag() const { return type == "flag"; }
@@ -40,11 +42,15 @@ struct CommandTable {
   bool abbreviations = false;  // an unambiguous beginning of a long option will do
   bool underscores = false;    // --a_b is --a-b
   bool dotted = false;         // --a.b=1 states the member of a JSON option
+  // The option that a first word after the sub-command states; no other word stands alone then.
+  // Empty: MODEL may stand anywhere.
+  std::string first_word = {};
   // "-O3" is "--optimization-level 3".
   std::vector<std::pair<std::string, std::string>> levels = {};
   // An options file holds options by their names; else it holds arguments.
   bool file_of_options = false;
-  bool file_negates = false;  // "name: false" there means --no-name; else it is dropped
+  bool file_negates = false;       // "name: false" there means --no-name; else it is dropped
+  bool file_spells_bools = false;  // "name: true" of an option with a value is "--name true"
   std::vector<CommandOption> options = {};
 
   // By any of its flags; null pointer if the program has none.

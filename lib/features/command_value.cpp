@@ -65,6 +65,19 @@ std::optional<std::int64_t> read_with_suffix(std::string_view text) {
   return static_cast<std::int64_t>(value);
 }
 
+// "4k", "25.6k", "1Ki"; a fraction of a binary unit is refused.
+std::optional<std::int64_t> read_with_iec_suffix(std::string_view text) {
+  const std::string_view word = trim(text);
+  const bool binary = word.ends_with('i');
+  const std::string_view rest = word.substr(0, word.size() - (binary ? 1 : 0));
+  const char unit = rest.empty() ? '\0' : rest.back();
+  const std::string_view units = binary ? "KMGT" : "kMGT";
+  if (units.find(unit) == std::string_view::npos) return std::nullopt;
+  std::string spelled(rest);  // as the other form has it: K is 1024, m is a million
+  spelled.back() = binary ? unit : to_lower(rest.substr(rest.size() - 1)).front();
+  return read_with_suffix(spelled);
+}
+
 CommandValue fault(std::string text) { return {.value = {}, .fault = std::move(text)}; }
 
 CommandValue integer_value(const CommandOption& option, std::string_view text) {
@@ -73,6 +86,11 @@ CommandValue integer_value(const CommandOption& option, std::string_view text) {
   }
   if (option.suffixes) {
     if (const auto number = read_with_suffix(text)) return {.value = json::Value::integer(*number)};
+  }
+  if (option.iec_suffixes) {
+    if (const auto number = read_with_iec_suffix(text)) {
+      return {.value = json::Value::integer(*number)};
+    }
   }
   const auto number = parse_integer(text);
   if (number) return {.value = json::Value::integer(*number)};

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "features/argument_tree.h"
 
 #include <algorithm>
 
@@ -176,7 +177,8 @@ DraftFacts draft_facts_of(const config::ModelConfig& draft) {
 }
 
 DeviceFacts facts_of(const hardware::Device& device) {
-  DeviceFacts out{.id = device.id};
+  DeviceFacts out{.id = device.id,
+                  .platform = std::string(hardware::platform_name(device.platform))};
   if (device.capability) out.sm = device.capability->sm();
   out.memory_bytes = device.usable_bytes();
   return out;
@@ -217,6 +219,7 @@ json::Value to_tree(const Facts& facts) {
       {.key = "device",
        .value = Group()
                     .put("id", facts.device.id)
+                    .put("platform", facts.device.platform)
                     .put("sm", facts.device.sm)
                     .put("memory_bytes", facts.device.memory_bytes)
                     .done()},
@@ -235,7 +238,11 @@ json::Value to_tree(const Facts& facts) {
     available.put(to_lower(package), std::optional<bool>(false));
   }
   members.push_back({.key = "available", .value = available.done()});
-  return json::Value::object(std::move(members));
+  json::Value out = json::Value::object(std::move(members));
+  for (const engines::Resolution::Fact& fact : facts.own) {
+    out = with_argument(out, fact.name, fact.value);
+  }
+  return out;
 }
 
 }  // namespace kernelpath::features

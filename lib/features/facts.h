@@ -57,6 +57,7 @@ struct ModelFacts {
 
 struct DeviceFacts {
   std::optional<std::string> id = {};
+  std::optional<std::string> platform = {};  // cuda, rocm, cpu, ascend
   std::optional<std::int64_t> sm = {};
   std::optional<std::int64_t> memory_bytes = {};
 };
@@ -92,6 +93,8 @@ struct Facts {
   DraftFacts draft = {};
   DeviceFacts device = {};
   ResolvedFacts resolved = {};
+  // In the engine's own terms, as its resolution states them; they win over all others.
+  std::vector<engines::Resolution::Fact> own = {};
   std::vector<std::string> lacks = {};  // packages that are not installed
   // Environment variables of the engine's process; the table's fields say which it reads.
   std::vector<std::pair<std::string, std::string>> variables = {};

@@ -74,6 +74,8 @@ struct Rule {
   std::string error_type;  // of the engine's exception; empty if it raises none
   engines::Source source;
   std::string issue;  // public report of it; empty
+  // Rules of the engine's resolution that say the same: a finding of this one stands for them.
+  std::vector<std::string> steps;
   // Engine versions that have the rule; empty: all of its table.
   std::vector<std::string> versions;
   // Arguments (and facts) for which it holds, and some for which it just does not.

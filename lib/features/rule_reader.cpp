@@ -253,7 +253,7 @@ class Reader {
   Result<void> rule(const json::Value& item) {
     static constexpr auto kKeys = std::to_array<std::string_view>(
         {"id", "level", "stage", "complete", "when", "at", "each", "message", "versions", "why",
-         "fix", "allowed", "effects", "error_type", "source", "issue", "cases", "levers"});
+         "fix", "allowed", "effects", "error_type", "source", "issue", "cases", "levers", "steps"});
     KERNELPATH_TRY(id, text_member(item, "id", true, "/rules"));
     const std::string where = "rule " + id;
     KERNELPATH_CHECK_OK(only_keys(item, kKeys, where));
@@ -309,12 +309,14 @@ class Reader {
     KERNELPATH_TRY(allowed, text_list(item, "allowed", where));
     KERNELPATH_TRY(error_type, text_member(item, "error_type", false, where));
     KERNELPATH_TRY(issue, text_member(item, "issue", false, where));
+    KERNELPATH_TRY(steps, text_list(item, "steps", where));
     rule.message = message;
     rule.fix = fix;
     rule.why = why;
     rule.allowed = allowed;
     rule.error_type = error_type;
     rule.issue = issue;
+    rule.steps = steps;
     return {};
   }
 

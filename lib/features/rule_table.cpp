@@ -9,8 +9,6 @@
 namespace kernelpath::features {
 namespace {
 
-constexpr std::array<std::string_view, 3> kEngines = {"trtllm", "vllm", "all"};
-
 using Tables = std::vector<std::unique_ptr<const RuleTable>>;
 
 // One table for each version that the file speaks of.
@@ -29,19 +27,20 @@ Tables load_embedded(std::string_view engine) {
   return out;
 }
 
+// Each engine's tables are read when they are first asked for.
+template <int Engine>
+const Tables& tables_of(std::string_view engine) {
+  static const Tables tables = load_embedded(engine);
+  return tables;
+}
+
+constexpr std::array<std::string_view, 4> kEngines = {"trtllm", "vllm", "sglang", "all"};
+constexpr std::array kTables = {tables_of<0>, tables_of<1>, tables_of<2>, tables_of<3>};
+static_assert(kTables.size() == kEngines.size());
+
 const Tables* embedded_tables(std::string_view engine) {
-  // Every engine's tables are read when they are first asked for.
-  if (engine == "trtllm") {
-    static const Tables tables = load_embedded("trtllm");
-    return &tables;
-  }
-  if (engine == "vllm") {
-    static const Tables tables = load_embedded("vllm");
-    return &tables;
-  }
-  if (engine == "all") {
-    static const Tables tables = load_embedded("all");
-    return &tables;
+  for (std::size_t i = 0; i < kEngines.size(); ++i) {
+    if (kEngines.at(i) == engine) return &kTables.at(i)(engine);
   }
   return nullptr;
 }

@@ -111,7 +111,8 @@ Stated stated_by_all_models(const RuleTable& table) {
   std::vector<std::string> with_draft = options;
   with_draft.insert(with_draft.end(),
                     {"--batch-size", "2", "--max-model-len", "4096", "--dp", "2", "--speculative",
-                     "draft:" + (configs / "SpecForge__qwen3-8b-dspark").string()});
+                     "draft:" + (configs / "SpecForge__qwen3-8b-dspark").string(),
+                     "--draft-tokens", "2"});
   for (const auto& entry : std::filesystem::directory_iterator(configs)) {
     if (!entry.is_directory()) continue;
     const Result<config::ModelConfig> model = config::load_model(entry.path().string(), {});
