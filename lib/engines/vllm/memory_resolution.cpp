@@ -114,18 +114,34 @@ class Ledger {
     if (!ledger) {
       return note("VLLM-WEIGHTS-UNKNOWN", Severity::kWarn, "", ledger.error().text());
     }
-    memory_.weight_bytes = ledger->rank_bytes;
+    memory_.weight_bytes = ledger->rank_bytes + draft_bytes(tp);
     memory_.weight_source = ledger->exact ? ledger->source : ledger->source + " (estimate)";
     for (const std::string& reason : ledger->reasons) {
       memory_.notes.push_back("weights: " + reason);
     }
-    note("VLLM-WEIGHTS", Severity::kInfo, format_bytes(ledger->rank_bytes),
+    note("VLLM-WEIGHTS", Severity::kInfo, format_bytes(*memory_.weight_bytes),
          fmt::format("{} parameters, from {}", ledger->parameters, memory_.weight_source));
-    if (device_bytes() && ledger->rank_bytes > *device_bytes()) {
+    if (device_bytes() && *memory_.weight_bytes > *device_bytes()) {
       note("VLLM-WEIGHTS-OVER-MEMORY", Severity::kError, question_.request.device.id,
            fmt::format("{} of weights a rank, {} of usable memory",
-                       format_bytes(ledger->rank_bytes), format_bytes(*device_bytes())));
+                       format_bytes(*memory_.weight_bytes), format_bytes(*device_bytes())));
     }
+  }
+
+  // Of a draft with a checkpoint of its own.
+  std::int64_t draft_bytes(std::int64_t tp) {
+    const auto& draft = question_.run.draft;
+    if (!draft || draft->shares_checkpoint) return 0;
+    const auto ledger = memory::count_weights(
+        draft->model,
+        {.parallel = {.tp = tp, .attention_dp = false}, .dtype = question_.run.run.dtype});
+    if (!ledger) {
+      note("VLLM-WEIGHTS-UNKNOWN", Severity::kWarn, draft->model.name, ledger.error().text());
+      return 0;
+    }
+    memory_.notes.push_back(
+        fmt::format("weights: {} of them are the draft's", format_bytes(ledger->rank_bytes)));
+    return ledger->rank_bytes;
   }
 
   void count_tokens() {
