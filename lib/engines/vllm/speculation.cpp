@@ -111,9 +111,9 @@ class Reader {
 
   // A common option stands for a whole configuration: it brings the number that the engine asks
   // for.
-  void assume_tokens() {
+  void assume_tokens(std::int64_t number = 1) {
     if (tokens_ > 0 || !flags_.speculative.assumes_tokens) return;
-    tokens_ = 1;
+    tokens_ = number;
     state_.note("VLLM-SPEC-TOKENS", "speculative_config.num_speculative_tokens",
                 fmt::format("not given, which the engine refuses: counted as {}", tokens_),
                 Severity::kWarn);
@@ -215,8 +215,9 @@ class Reader {
   bool count_tokens(const DraftConfig& draft) {
     const std::int64_t predicts =
         method_ == "dspark" && later_ ? 0 : draft.predicts.value_or(0);  // 0: nothing
-    if (tokens_ == 0) tokens_ = predicts;
-    assume_tokens();
+    // The engine takes the number of a draft that is named only.
+    if (tokens_ == 0 && flags_.speculative.model) tokens_ = predicts;
+    assume_tokens(std::max<std::int64_t>(predicts, 1));
     if (predicts > 0 && tokens_ > predicts && tokens_ % predicts != 0) {
       return raise(kValidation, "VLLM-SPEC-DIVISIBLE",
                    fmt::format("num_speculative_tokens:{} must be divisible by n_predict={}",
