@@ -23,28 +23,31 @@ std::int64_t index_bytes_per_token(const Model& model) {
 }
 
 // What one layer owns of a block.
-std::int64_t layer_bytes(const Model& model, const Topology& topology, const KvCache& cache,
-                         std::int64_t layer) {
-  if (!model.compressed(layer)) return 0;
+BlockPart layer_part(const Model& model, const Topology& topology, const KvCache& cache,
+                     std::int64_t layer) {
+  BlockPart part{.layer = layer};
+  if (!model.compressed(layer)) return part;
   const std::int64_t ratio = model.compress_ratios[static_cast<std::size_t>(layer)];
   const std::int64_t tokens = cache.block_size / ratio;
-  std::int64_t bytes = 0;
   if (model.index_topk != 0 && Topology::is_source(topology.index_k, layer)) {
-    bytes += rounded_up(tokens * cache.index_bytes_per_token, kAlignment);
+    part.index_bytes = rounded_up(tokens * cache.index_bytes_per_token, kAlignment);
   }
+  part.bytes = part.index_bytes;
   if (Topology::is_source(topology.kv, layer)) {
-    bytes += rounded_up(tokens * cache.main_bytes_per_token, kAlignment);
+    part.tokens = tokens;
+    part.bytes += rounded_up(tokens * cache.main_bytes_per_token, kAlignment);
   }
-  return bytes;
+  return part;
 }
 
 void lay_out_block(const Model& model, const Topology& topology, KvCache& cache) {
   std::int64_t offset = 0;
   for (std::int64_t layer = 0; layer < model.all_layers(); ++layer) {
-    const std::int64_t bytes = layer_bytes(model, topology, cache, layer);
-    if (bytes == 0) continue;
-    cache.layout.push_back({.layer = layer, .offset = offset, .bytes = bytes});
-    offset += bytes;
+    BlockPart part = layer_part(model, topology, cache, layer);
+    if (part.bytes == 0) continue;
+    part.offset = offset;
+    offset += part.bytes;
+    cache.layout.push_back(part);
   }
   cache.bytes_per_block =
       rounded_up(offset, std::lcm(std::int64_t{128}, cache.main_bytes_per_token));
@@ -121,6 +124,21 @@ Checked<KvCache> size_kv_cache(const Model& model, const Topology& topology,
   constexpr double kMostSlots = 1e15;
   cache.num_state_slots = std::abs(slots) < kMostSlots ? static_cast<std::int64_t>(slots) + 1 : 0;
   return cache;
+}
+
+KvParts block_parts(const KvCache& cache, const std::vector<BlockPart>& parts) {
+  const std::int64_t data =
+      cache.main_bytes_per_token == kFp4BytesPerToken ? kLatentDim / 2 : kLatentDim;
+  KvParts out;
+  for (const BlockPart& part : parts) {
+    const std::int64_t stored = part.tokens * cache.main_bytes_per_token;
+    out.values += part.tokens * kLatentDim;
+    out.data_bytes += part.tokens * data;
+    out.scale_bytes += stored - part.tokens * data;
+    out.index_bytes += part.index_bytes;
+    out.padding_bytes += part.bytes - part.index_bytes - stored;
+  }
+  return out;
 }
 
 std::int64_t blocks_per_sequence(std::int64_t runtime_model_len) {

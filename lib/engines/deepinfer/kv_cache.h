@@ -5,6 +5,7 @@
 #include "engines/deepinfer/model.h"
 #include "engines/deepinfer/topology.h"
 #include "engines/deepinfer/variables.h"
+#include "engines/resolution.h"
 
 #include <cstdint>
 #include <string_view>
@@ -21,6 +22,8 @@ struct BlockPart {
   std::int64_t layer = 0;
   std::int64_t offset = 0;
   std::int64_t bytes = 0;
+  std::int64_t index_bytes = 0;  // of them, of the indexer's keys
+  std::int64_t tokens = 0;       // compressed ones of the main cache; 0: it has none
 };
 
 // Sizes in bytes of one rank: nothing is divided by any parallel size. Source: cache_engine.py.
@@ -59,6 +62,9 @@ Checked<KvCache> size_kv_cache(const Model& model, const Topology& topology,
 
 // Blocks of a sequence's table: those of the runtime length, rounded up to 64.
 std::int64_t blocks_per_sequence(std::int64_t runtime_model_len);
+
+// What a block keeps in the layers of `parts`, by parts; padding of the whole block aside.
+KvParts block_parts(const KvCache& cache, const std::vector<BlockPart>& parts);
 
 // What start-up checks once the number of blocks is known.
 Checked<bool> check_block_count(std::int64_t blocks, const Limits& limits);

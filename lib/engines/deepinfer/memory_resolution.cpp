@@ -2,6 +2,7 @@
 #include "base/units.h"
 #include "engines/deepinfer/resolve.h"
 #include "engines/deepinfer/rules.h"
+#include "engines/memory_account.h"
 #include "memory/weights.h"
 
 #include <fmt/format.h>
@@ -29,6 +30,7 @@ void resolve_weights(const Request& request, const StartUp& run, Memory& memory,
   memory.weight_bytes = ledger->rank_bytes;
   memory.weight_source = ledger->exact ? ledger->source : ledger->source + " (estimate)";
   for (const std::string& reason : ledger->reasons) memory.notes.push_back("weights: " + reason);
+  account_for_weights(request.model, *ledger, run.limits->draft_length != 0, memory);
   append_step(
       {.rule = "DI-WEIGHTS",
        .stage = Stage::kMemory,
@@ -62,6 +64,16 @@ void resolve_pool(const Request& request, const StartUp& run, double utilization
   blocks -= blocks % 2;
   memory.kv_pool_bytes = blocks * kv.bytes_per_block;
   memory.kv_pool_tokens = blocks * kTokensPerBlock;
+  account_for_pool(
+      device,
+      {{std::string(memory_cause::kMemoryShare), share - *device,
+        fmt::format("gpu_memory_utilization {} of the device", utilization)},
+       {std::string(memory_cause::kStateSlots), -*slots,
+        fmt::format("{} slots in two copies", kv.num_state_slots)},
+       {std::string(memory_cause::kPages), *memory.kv_pool_bytes - left,
+        left > 0 ? fmt::format("an even number of blocks of {} bytes", kv.bytes_per_block)
+                 : "nothing is left"}},
+      memory);
   memory.notes.emplace_back(
       "the pool counts weights and state slots only: what the profile run measures lowers it");
   const auto fits = check_block_count(blocks, *run.limits);
@@ -75,11 +87,27 @@ void resolve_pool(const Request& request, const StartUp& run, double utilization
               steps);
 }
 
+// Tokens of the window live in state slots, so that a layer without compression has no paged cache.
+void explain_token(const Request& request, const KvCache& kv, const std::vector<LayerGroup>& groups,
+                   Memory& memory) {
+  std::int64_t in_groups = 0;
+  for (const LayerGroup& group : groups) in_groups += group.kv_bytes_per_token;
+  TokenQuestion question;
+  question.shape_reason = "compressed tokens, in the layers that are their own source";
+  question.scales_reason = "block scales beside the numbers";
+  question.padding_reason = "a block is rounded up";
+  question.rows = {{std::string(memory_cause::kPadding), *memory.kv_bytes_per_token - in_groups,
+                    fmt::format("a block of {} tokens is rounded up", kv.block_size)}};
+  account_for_token(request.model, question, groups, memory);
+  account_for_sequence({}, memory);
+}
+
 }  // namespace
 
 Memory resolve_memory(const Request& request, const Arguments& arguments, const StartUp& run,
-                      std::vector<Step>& steps) {
+                      Resolution& out) {
   Memory memory;
+  std::vector<Step>& steps = out.steps;
   resolve_weights(request, run, memory, steps);
   const KvCache& kv = *run.kv;
   memory.kv_bytes_per_token = kv.bytes_per_block / kTokensPerBlock;
@@ -102,6 +130,7 @@ Memory resolve_memory(const Request& request, const Arguments& arguments, const 
   memory.sequence_tokens = run.limits->max_model_len;
   memory.kv_bytes_per_sequence = checked_mul(*memory.kv_bytes_per_token, *memory.sequence_tokens);
   memory.state_bytes_per_sequence = kv.state_bytes_per_slot;
+  explain_token(request, kv, out.layers, memory);
   memory.batch_sequences = request.deployment.batch_size;
   if (memory.batch_sequences && memory.kv_bytes_per_sequence) {
     memory.kv_bytes_per_batch = checked_mul(*memory.kv_bytes_per_sequence, *memory.batch_sequences);

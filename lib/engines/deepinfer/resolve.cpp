@@ -6,6 +6,7 @@
 #include "engines/deepinfer/request.h"
 #include "engines/deepinfer/rules.h"
 #include "engines/deepinfer/run_checks.h"
+#include "engines/memory_account.h"
 
 #include <fmt/format.h>
 
@@ -53,7 +54,7 @@ class Walk {
   Resolution run() {
     if (read_request() && find_machine() && check_packages() && start()) {
       describe();
-      out_.memory = resolve_memory(request_, launch_.arguments, run_, out_.steps);
+      out_.memory = resolve_memory(request_, launch_.arguments, run_, out_);
       if (check_kernels()) check_run();
     }
     finish();
@@ -84,13 +85,17 @@ class Walk {
     }
     launch_ = std::move(*launch);
     for (const UnknownOption& option : launch_.unknown) {
-      refuse({.stage = "args", .type = "TypeError"}, Stage::kFinalValue, "DI-UNKNOWN-ARGUMENT",
-             Status::kError,
-             fmt::format("{} has no counterpart: EngineArgs.__init__() got an unexpected keyword "
-                         "argument {}",
-                         option.option, python_repr(option.argument)));
+      append_step({.rule = "DI-NO-OPTION",
+                   .stage = Stage::kFinalValue,
+                   .verdict = Verdict::kSkipped,
+                   .severity = Severity::kWarn,
+                   .candidate = option.option,
+                   .reason = fmt::format("there is nothing like {} here (EngineArgs has no {}): it "
+                                         "is left out",
+                                         option.option, option.argument)},
+                  out_.steps);
     }
-    return launch_.unknown.empty();
+    return true;
   }
 
   bool find_machine() {
@@ -254,7 +259,7 @@ class Walk {
         out_.layers[index].layers.push_back(static_cast<std::int64_t>(layer));
       }
     }
-    for (LayerGroup& group : out_.layers) group.kv_bytes_per_token = bytes_per_token(group);
+    for (LayerGroup& group : out_.layers) count_cache(group);
   }
 
   [[nodiscard]] LayerGroup group_of(const LayerAttention& layer) const {
@@ -277,12 +282,24 @@ class Walk {
     return group;
   }
 
-  [[nodiscard]] std::int64_t bytes_per_token(const LayerGroup& group) const {
+  // A token's share of what a block keeps for the group's layers.
+  void count_cache(LayerGroup& group) const {
+    std::vector<BlockPart> own;
     std::int64_t bytes = 0;
     for (const BlockPart& part : run_.kv->layout) {
-      if (std::ranges::find(group.layers, part.layer) != group.layers.end()) bytes += part.bytes;
+      if (std::ranges::find(group.layers, part.layer) == group.layers.end()) continue;
+      bytes += part.bytes;
+      own.push_back(part);
     }
-    return bytes / kTokensPerBlock;
+    group.kv_bytes_per_token = bytes / kTokensPerBlock;
+    KvParts& parts = group.kv_parts;
+    parts = block_parts(*run_.kv, own);
+    for (std::int64_t* count : {&parts.values, &parts.data_bytes, &parts.scale_bytes,
+                                &parts.index_bytes}) {
+      *count /= kTokensPerBlock;
+    }
+    parts.padding_bytes = 0;
+    parts.padding_bytes = group.kv_bytes_per_token - bytes_of(parts);
   }
 
   bool check_kernels() {

@@ -16,9 +16,9 @@ inline constexpr std::string_view kBackend = "FLASHMLA";
 // only after loading weights says so.
 Resolution resolve(const Request& request);
 
-// The memory of one rank. Appends its steps.
+// The memory of one rank, with the layers of `out`. Appends its steps there.
 Memory resolve_memory(const Request& request, const Arguments& arguments, const StartUp& run,
-                      std::vector<Step>& steps);
+                      Resolution& out);
 
 // The kernel call that FlashMLA refuses first; nothing where it takes all.
 std::optional<Fault> first_kernel_refusal(const StartUp& run, const Machine& machine);

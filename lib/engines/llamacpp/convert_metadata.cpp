@@ -227,13 +227,18 @@ class Writer {
     if (is_headless_model()) return set("attention.head_count", 0);
     const std::int64_t heads = model_.num_attention_heads.value_or(0);
     const std::int64_t kv_heads = model_.num_key_value_heads.value_or(heads);
+    // The converter of these models of blocks writes no heads for a block without attention.
+    const bool blocks = gguf_ == "deci";
     set_per_layer("attention.head_count", per_layer([&](const Layer& layer) {
+                    if (blocks && !attends(layer)) return std::int64_t{0};
                     return attends(layer) && layer.num_attention_heads > 0
                                ? layer.num_attention_heads
                                : heads;
                   }));
     set_per_layer("attention.head_count_kv", per_layer([&](const Layer& layer) {
-                    if (!attends(layer)) return arch_.headless_state ? std::int64_t{0} : kv_heads;
+                    if (!attends(layer)) {
+                      return arch_.headless_state || blocks ? std::int64_t{0} : kv_heads;
+                    }
                     if (arch_.latent) return std::int64_t{1};
                     return layer.num_key_value_heads > 0 ? layer.num_key_value_heads : kv_heads;
                   }));

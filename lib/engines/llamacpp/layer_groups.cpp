@@ -1,6 +1,8 @@
 #include "engines/llamacpp/layer_groups.h"
 
+#include "engines/llamacpp/memory_accounts.h"
 #include "engines/llamacpp/rules.h"
+#include "engines/memory_account.h"
 
 #include <fmt/format.h>
 
@@ -43,6 +45,7 @@ class GroupMaker {
     std::map<CallKey, std::vector<std::size_t>> parts;
     for (std::size_t i = 0; i < cache.layers.size(); ++i) {
       const std::int64_t layer = cache.layers[i];
+      if (cache.k_bytes[i] == 0 && cache.v_bytes[i] == 0) continue;  // a block without attention
       parts[{hparams().n_head(layer), hparams().n_head_kv(layer), hparams().n_embd_head_k(layer),
              hparams().n_embd_head_v(layer), cache.k_bytes[i], cache.v_bytes[i]}]
           .push_back(i);
@@ -66,6 +69,9 @@ class GroupMaker {
         saturating_sum(cache.k_bytes[places.front()], cache.v_bytes[places.front()]);
     group.kv_bytes_per_token =
         saturating_product({bytes / cells, static_cast<std::int64_t>(places.size())});
+    for (const std::size_t place : places) {
+      add_parts(group.kv_parts, cell_parts(question_, cache, place));
+    }
     group.prefill = choose(cache, first, Phase::kPrefill);
     group.decode = choose(cache, first, Phase::kDecode);
     out_.push_back(std::move(group));

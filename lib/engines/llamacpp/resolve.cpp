@@ -5,6 +5,7 @@
 #include "engines/llamacpp/arguments.h"
 #include "engines/llamacpp/convert.h"
 #include "engines/llamacpp/layer_groups.h"
+#include "engines/llamacpp/memory_accounts.h"
 #include "engines/llamacpp/memory_report.h"
 #include "engines/llamacpp/rules.h"
 
@@ -394,6 +395,7 @@ class Resolver {
                                .config = request_.model},
                               out_.steps);
     report_memory({.request = request_, .question = question, .groups = out_.layers}, out_);
+    explain_memory(request_, question, out_);
   }
 
   const Request& request_;

@@ -1,3 +1,5 @@
+#include "engines/memory_account.h"
+#include "engines/sglang/attention_ranks.h"
 #include "engines/sglang/rule_ids.h"
 #include "engines/sglang/run.h"
 
@@ -21,23 +23,31 @@ bool is_state(config::LayerKind kind) {
   return kind == config::LayerKind::kLinear || kind == config::LayerKind::kMamba;
 }
 
-bool has_cache(const config::Layer& layer) {
+// Models of blocks get a cache for every layer, whether its block has attention or not.
+bool caches_every_layer(const Run& run) { return run.launch.model().model_type == "nemotron-nas"; }
+
+bool has_cache(const Run& run, const config::Layer& layer) {
   using enum config::LayerKind;
-  return !is_state(layer.kind) && layer.kind != kNone && layer.kind != kEncoder && !layer.shares_kv;
+  if (layer.kind == kNone) return caches_every_layer(run);
+  return !is_state(layer.kind) && layer.kind != kEncoder && !layer.shares_kv;
 }
 
-// Bytes of `values` numbers of one token.
-std::int64_t stored_bytes(const Run& run, std::int64_t values) {
+// `values` numbers of one token, as the cache stores them.
+KvParts stored(const Run& run, std::int64_t values) {
   const std::string& dtype = run.storage.torch_dtype;
-  if (dtype == kFp4) return values / 2 + values / kFp4Block;
-  if (run.launch.text("kv_cache_dtype") == "mxfp8") return values + values / kMxfp8Block;
-  if (dtype.starts_with("float8")) return values;
-  return values * (dtype == "float32" ? 4 : 2);
-}
-
-std::int64_t attention_ranks(const Launch& launch) {
-  const std::int64_t groups = launch.size("attn_dp_size") * launch.size("attn_cp_size");
-  return std::max<std::int64_t>(launch.size("tp_size") / std::max<std::int64_t>(groups, 1), 1);
+  KvParts out{.values = values};
+  if (dtype == kFp4) {
+    out.data_bytes = values / 2;
+    out.scale_bytes = values / kFp4Block;
+  } else if (run.launch.text("kv_cache_dtype") == "mxfp8") {
+    out.data_bytes = values;
+    out.scale_bytes = values / kMxfp8Block;
+  } else if (dtype.starts_with("float8")) {
+    out.data_bytes = values;
+  } else {
+    out.data_bytes = values * (dtype == "float32" ? 4 : 2);
+  }
+  return out;
 }
 
 bool is_fp8(const Run& run) { return run.storage.torch_dtype.starts_with("float8"); }
@@ -52,12 +62,14 @@ bool has_scaled_latents(const Run& run) {
   return !raw;
 }
 
-std::int64_t latent_bytes(const Run& run) {
+KvParts latent_parts(const Run& run) {
   const ModelFacts& model = run.launch.model();
   const std::int64_t rank = model.kv_lora_rank.value_or(0);
   const std::int64_t rope = model.qk_rope_head_dim.value_or(0);
-  if (!has_scaled_latents(run)) return stored_bytes(run, rank + rope);
-  return rank + rank / kIndexBlock * kScaleBytes + rope * kRopeBytes;
+  if (!has_scaled_latents(run)) return stored(run, rank + rope);
+  return {.values = rank + rope,
+          .data_bytes = rank + rope * kRopeBytes,
+          .scale_bytes = rank / kIndexBlock * kScaleBytes};
 }
 
 std::int64_t index_bytes(const Run& run) {
@@ -91,18 +103,27 @@ bool counts_tokens(const Run& run) {
   return !run.launch.model().is_deepseek_v4 && !run.launch.flag("prefill_only_disable_kv_cache");
 }
 
-std::int64_t layer_bytes(const Run& run, const config::Layer& layer) {
-  if (!has_cache(layer) || !counts_tokens(run)) return 0;
-  if (run.launch.mla()) return latent_bytes(run) + index_bytes(run);
+// What one of the layer's caches keeps of a token.
+KvParts cache_parts(const Run& run, const config::Layer& layer) {
+  if (!has_cache(run, layer) || !counts_tokens(run)) return {};
+  if (run.launch.mla()) {
+    KvParts out = latent_parts(run);
+    out.index_bytes = index_bytes(run);
+    return out;
+  }
   const Shape shape = shape_of(run, layer.kind == config::LayerKind::kSliding);
-  return shape.heads * stored_bytes(run, shape.head_dim + shape.v_head_dim);
+  const KvParts head = stored(run, shape.head_dim + shape.v_head_dim);
+  return {.values = shape.heads * head.values,
+          .data_bytes = shape.heads * head.data_bytes,
+          .scale_bytes = shape.heads * head.scale_bytes};
 }
 
 std::string shape_text(const Run& run, const config::Layer& layer) {
   if (run.launch.mla()) {
     const ModelFacts& model = run.launch.model();
     const std::int64_t width = model.kv_lora_rank.value_or(0) + model.qk_rope_head_dim.value_or(0);
-    return fmt::format("[num_tokens, 1, {}]", has_scaled_latents(run) ? latent_bytes(run) : width);
+    return fmt::format("[num_tokens, 1, {}]",
+                       has_scaled_latents(run) ? bytes_of(latent_parts(run)) : width);
   }
   const Shape shape = shape_of(run, layer.kind == config::LayerKind::kSliding);
   if (shape.head_dim == shape.v_head_dim) {
@@ -134,10 +155,20 @@ std::string attention_class(const Run& run) {
   return fmt::format("{} / {}", built.prefill_class, built.decode_class);
 }
 
+KvLayout kv_layout(const Run& run, const config::Layer& layer) {
+  return {.dtype = run.storage.torch_dtype,
+          .layout = "NHD",
+          .page_size = run.launch.integer("page_size"),
+          .shape = counts_tokens(run) ? shape_text(run, layer) : std::string()};
+}
+
 LayerGroup group_of(const Run& run, const config::Layer& layer) {
   LayerGroup out;
   out.kind = layer.kind;
-  if (layer.kind == config::LayerKind::kNone) return out;
+  if (layer.kind == config::LayerKind::kNone) {
+    if (has_cache(run, layer)) out.kv = kv_layout(run, layer);
+    return out;
+  }
   const std::string graph =
       fmt::format("decode {}, prefill {}", run.launch.graph().decode, run.launch.graph().prefill);
   out.cuda_graph = graph;
@@ -151,11 +182,8 @@ LayerGroup group_of(const Run& run, const config::Layer& layer) {
   out.backend = attention_class(run);
   out.prefill.kernel = kernel_of(run, run.launch.prefill_backend(), true);
   out.decode.kernel = kernel_of(run, run.launch.decode_backend(), false);
-  if (!has_cache(layer)) return out;
-  out.kv = {.dtype = run.storage.torch_dtype,
-            .layout = "NHD",
-            .page_size = run.launch.integer("page_size"),
-            .shape = counts_tokens(run) ? shape_text(run, layer) : std::string()};
+  if (!has_cache(run, layer)) return out;
+  out.kv = kv_layout(run, layer);
   return out;
 }
 
@@ -165,6 +193,11 @@ bool alike(const LayerGroup& a, const LayerGroup& b) {
 }
 
 }  // namespace
+
+std::int64_t attention_ranks(const Launch& launch) {
+  const std::int64_t groups = launch.size("attn_dp_size") * launch.size("attn_cp_size");
+  return std::max<std::int64_t>(launch.size("tp_size") / std::max<std::int64_t>(groups, 1), 1);
+}
 
 std::vector<LayerGroup> layer_groups(const Run& run) {
   std::vector<LayerGroup> out;
@@ -179,7 +212,9 @@ std::vector<LayerGroup> layer_groups(const Run& run) {
     }
     place->layers.push_back(static_cast<std::int64_t>(i));
     const std::int64_t caches = std::max<std::int64_t>(run.request.model.attentions_per_layer, 1);
-    place->kv_bytes_per_token += caches * layer_bytes(run, layers[i]);
+    const KvParts parts = cache_parts(run, layers[i]);
+    place->kv_bytes_per_token += caches * bytes_of(parts);
+    for (std::int64_t cache = 0; cache < caches; ++cache) add_parts(place->kv_parts, parts);
   }
   return out;
 }

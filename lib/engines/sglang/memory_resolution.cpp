@@ -1,5 +1,7 @@
 #include "base/checked.h"
 #include "base/units.h"
+#include "engines/memory_account.h"
+#include "engines/sglang/attention_ranks.h"
 #include "engines/sglang/rule_ids.h"
 #include "engines/sglang/run.h"
 #include "memory/weights.h"
@@ -62,6 +64,7 @@ class Ledger {
     for (const std::string& reason : ledger->reasons) {
       memory_.notes.push_back("weights: " + reason);
     }
+    account_for_weights(run_.request.model, *ledger, algorithm == "EAGLE", memory_);
     note(kWeights, Severity::kInfo, format_bytes(ledger->rank_bytes),
          fmt::format("{} parameters, from {}", ledger->parameters, memory_.weight_source));
     if (device_bytes() && ledger->rank_bytes > *device_bytes()) {
@@ -94,8 +97,27 @@ class Ledger {
     memory_.sequence_tokens = launch().model().context_len;
     const std::int64_t page = std::max<std::int64_t>(launch().integer("page_size").value_or(1), 1);
     const std::int64_t tokens = ceil_div(launch().model().context_len, page) * page;
-    memory_.kv_bytes_per_sequence =
-        checked_mul(*memory_.kv_bytes_per_token, ceil_div(tokens, launch().size("dcp_size")));
+    const std::int64_t kept = ceil_div(tokens, launch().size("dcp_size"));
+    memory_.kv_bytes_per_sequence = checked_mul(*memory_.kv_bytes_per_token, kept);
+    explain_tokens(groups, sum);
+    const std::int64_t bytes = *memory_.kv_bytes_per_token;
+    if (!checked_mul(bytes, tokens)) return;
+    account_for_sequence(
+        {{std::string(memory_cause::kPages), bytes * (tokens - launch().model().context_len),
+          fmt::format("whole pages of {} tokens", page)},
+         {std::string(memory_cause::kContextParallel), bytes * (kept - tokens),
+          fmt::format("a sequence is divided among {} ranks", launch().size("dcp_size"))}},
+        memory_);
+  }
+
+  void explain_tokens(const std::vector<LayerGroup>& groups, std::int64_t sum) {
+    TokenQuestion question{.ranks = attention_ranks(launch())};
+    question.shape_reason = "the engine's own reading of the layer's heads";
+    question.scales_reason = "block scales beside the numbers";
+    question.rows = {{std::string(memory_cause::kStages),
+                      memory_.kv_bytes_per_token.value_or(0) - sum,
+                      "the pipeline stage with most layers"}};
+    account_for_token(run_.request.model, question, groups, memory_);
   }
 
   void count_pool() {
@@ -110,6 +132,11 @@ class Ledger {
                               *fraction, format_bytes(share), format_bytes(*memory_.weight_bytes)));
     }
     memory_.kv_pool_bytes = pool;
+    account_for_pool(
+        device_bytes(),
+        {{std::string(memory_cause::kMemoryShare), pool - (*device_bytes() - *memory_.weight_bytes),
+          fmt::format("mem_fraction_static {} of the device", *fraction)}},
+        memory_);
     if (*memory_.kv_bytes_per_token == 0) return;
     memory_.kv_pool_tokens = pool / *memory_.kv_bytes_per_token * launch().size("dcp_size");
     note(kKvPool, Severity::kInfo, format_bytes(pool),

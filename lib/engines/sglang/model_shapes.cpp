@@ -16,6 +16,8 @@ constexpr std::array<std::string_view, 5> kKvHeadFields = {
     "n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num",
     "num_attention_groups"};
 
+constexpr std::string_view kBlockModel = "nemotron-nas";
+
 std::int64_t or_zero(std::optional<std::int64_t> value) { return value.value_or(0); }
 
 void read_head_dims(ModelReader& reader, bool pure_ssm) {
@@ -105,6 +107,19 @@ void read_family(ModelReader& reader, bool pure_ssm) {
   }
 }
 
+// Of the first block with attention; the engine refuses blocks that differ.
+std::optional<std::int64_t> block_kv_heads(const ModelReader& reader) {
+  const json::Value* blocks = reader.config.top("block_configs");
+  if (blocks == nullptr || !blocks->is_array()) return std::nullopt;
+  for (const json::Value& block : blocks->items()) {
+    const json::Value* attention = block.is_object() ? block.find("attention") : nullptr;
+    if (attention == nullptr || !attention->is_object()) continue;
+    const auto group = integer_of(attention->find("n_heads_in_group"));
+    if (group && *group > 0) return reader.out.facts.num_attention_heads / *group;
+  }
+  return std::nullopt;
+}
+
 std::int64_t total_kv_heads(const ModelReader& reader) {
   const HfConfig& config = reader.config;
   const ModelFacts& facts = reader.out.facts;
@@ -117,6 +132,9 @@ std::int64_t total_kv_heads(const ModelReader& reader) {
     const auto heads =
         attention == nullptr ? std::nullopt : integer_of(attention->find("kv_n_heads"));
     return heads.value_or(facts.num_attention_heads);
+  }
+  if (facts.model_type == kBlockModel) {
+    if (const auto heads = block_kv_heads(reader)) return *heads;
   }
   for (const std::string_view field : kKvHeadFields) {
     const auto heads = config.text_integer(field);

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/units.h"
+#include "engines/memory_account.h"
 #include "engines/trtllm/kv_cache.h"
 #include "engines/trtllm/rules_engine.h"
 #include "memory/state.h"
@@ -46,6 +47,8 @@ void resolve_weights(const LayerContext& context, Memory& memory, std::vector<St
   memory.weight_bytes = ledger->rank_bytes;
   memory.weight_source = ledger->exact ? ledger->source : ledger->source + " (estimate)";
   for (const std::string& reason : ledger->reasons) memory.notes.push_back("weights: " + reason);
+  account_for_weights(context.request.model, *ledger,
+                      arguments.text("speculative_config.decoding_type") == "MTP", memory);
   append_engine_step(
       {.rule = "TRT-WEIGHTS",
        .stage = Stage::kMemory,
@@ -83,6 +86,23 @@ std::map<std::int64_t, bool> first_stage(const std::vector<LayerGroup>& groups, 
   return out;
 }
 
+// What `layers` layers of this geometry keep, of all stages.
+KvParts parts_of(KvGeometry geometry, std::int64_t layers) {
+  geometry.num_layers = layers;
+  const auto bytes = kv_bytes_per_token(geometry);
+  if (!bytes || bytes->error) return {};
+  const std::int64_t tp = geometry.attention_dp ? 1 : geometry.tp;
+  const std::int64_t heads = geometry.mla ? 1 : ceil_div(geometry.num_kv_heads, tp);
+  const std::int64_t width = geometry.mla
+                                 ? geometry.kv_lora_rank.value_or(0) + geometry.qk_rope_head_dim
+                                 : 2 * geometry.head_dim;
+  return {.values = layers * heads * width,
+          .data_bytes = bytes->runtime_data_bytes,
+          .scale_bytes = bytes->runtime_scale_bytes,
+          .index_bytes = 0,
+          .padding_bytes = 0};
+}
+
 void share_among_groups(const LayerContext& context, const KvGeometry& model,
                         std::vector<LayerGroup>& groups) {
   const std::map<std::int64_t, bool> local = first_stage(groups, model.pp);
@@ -97,10 +117,66 @@ void share_among_groups(const LayerContext& context, const KvGeometry& model,
     geometry.kv_heads_per_layer.clear();
     geometry.num_kv_heads = layer.num_key_value_heads;
     if (!geometry.mla) geometry.head_dim = layer.head_dim;
+    group.kv_parts = parts_of(geometry, static_cast<std::int64_t>(group.layers.size()));
     if (geometry.num_layers == 0) continue;
     const auto bytes = kv_bytes_per_token(geometry);
     if (bytes && !bytes->error) group.kv_bytes_per_token = bytes->runtime_total_bytes();
   }
+}
+
+// Why the KV bytes are what they are. The engine takes one head size for all layers, and the groups
+// have their own; `model` is the geometry of all stages.
+void explain_token(const LayerContext& context, const KvGeometry& model,
+                   const std::vector<LayerGroup>& groups, Memory& memory) {
+  KvGeometry whole = model;
+  whole.pp = 1;
+  const auto all_stages = kv_bytes_per_token(whole);
+  if (!all_stages || all_stages->error) return;
+  std::int64_t in_groups = 0;
+  for (const LayerGroup& group : groups) {
+    in_groups += group.kv_parts.data_bytes + group.kv_parts.scale_bytes;
+  }
+  const std::int64_t of_all = all_stages->runtime_total_bytes();
+  TokenQuestion question{.ranks = model.attention_dp ? 1 : model.tp};
+  question.shape_reason = "the engine's own reading of the layer's heads";
+  question.scales_reason = "an FP8 scale for 16 values";
+  question.rows = {{.cause = std::string(memory_cause::kUniform),
+                    .bytes = of_all - in_groups,
+                    .reason = fmt::format("the engine counts {} layers with heads of {}",
+                                          model.num_layers, model.head_dim)},
+                   {.cause = std::string(memory_cause::kStages),
+                    .bytes = memory.kv_bytes_per_token.value_or(0) - of_all,
+                    .reason = fmt::format("a rank has the layers of one of {} stages", model.pp)}};
+  account_for_token(context.request.model, question, groups, memory);
+  account_for_sequence({}, memory);
+}
+
+// The engine takes a fraction of what is free, divides it by its estimate of a token, and allocates
+// what so many tokens really take.
+void explain_pool(const LayerContext& context, const KvPool& pool, Memory& memory) {
+  const std::int64_t room =
+      context.request.device.usable_bytes().value_or(0) - memory.weight_bytes.value_or(0);
+  const std::int64_t estimate = memory.kv_bytes_per_token_estimate.value_or(0);
+  const std::int64_t block =
+      context.arguments.integer("kv_cache_config.tokens_per_block").value_or(32);
+  const std::int64_t budgeted = pool.blocks * block * estimate;
+  account_for_pool(
+      context.request.device.usable_bytes(),
+      {{.cause = std::string(memory_cause::kMemoryShare),
+        .bytes = pool.budget_bytes - room,
+        .reason = fmt::format(
+            "free_gpu_memory_fraction {} of what is free",
+            context.arguments.number("kv_cache_config.free_gpu_memory_fraction").value_or(0.9))},
+       {.cause =
+            std::string(pool.limited_by_max_tokens ? memory_cause::kStated : memory_cause::kPages),
+        .bytes = budgeted - pool.budget_bytes,
+        .reason = pool.limited_by_max_tokens ? fmt::format("max_tokens: {} tokens", pool.tokens)
+                                             : fmt::format("whole blocks of {} tokens", block)},
+       {.cause = std::string(memory_cause::kBudget),
+        .bytes = pool.pool_bytes - budgeted,
+        .reason = fmt::format("tokens are budgeted with {} bytes and take {}", estimate,
+                              memory.kv_bytes_per_token.value_or(0))}},
+      memory);
 }
 
 void resolve_pool(const LayerContext& context, Memory& memory, std::vector<Step>& steps) {
@@ -123,6 +199,7 @@ void resolve_pool(const LayerContext& context, Memory& memory, std::vector<Step>
   append_steps(*pool, steps);
   if (pool->error) return;
   memory.kv_pool_bytes = pool->pool_bytes;
+  explain_pool(context, *pool, memory);
   if (pool->pool_bytes > 0 && pool->pool_bytes > *device - *memory.weight_bytes) {
     append_engine_step(
         {.rule = "TRT-KV-POOL-OVER-MEMORY",
@@ -166,6 +243,7 @@ void resolve_kv(const LayerContext& context, std::vector<LayerGroup>& groups, Me
   share_among_groups(context, *geometry, groups);
   memory.sequence_tokens = context.max_seq_len;
   memory.kv_bytes_per_sequence = checked_mul(*memory.kv_bytes_per_token, context.max_seq_len);
+  explain_token(context, *geometry, groups, memory);
   resolve_pool(context, memory, steps);
 }
 

@@ -1,7 +1,9 @@
 #include "engines/vllm/layer_groups.h"
 
 #include "base/text.h"
+#include "engines/memory_account.h"
 #include "engines/vllm/flashinfer_support.h"
+#include "engines/vllm/kv_parts.h"
 
 #include <fmt/format.h>
 
@@ -141,7 +143,10 @@ LayerGroup group_of(const SelectorContext& context, const RunResult& run, std::s
   out.decode.kernel = kernel_of(context, layer, AttentionPhase::kDecode);
   out.decode.note = state_note(layer);
   out.kv = kv_of(run, layer, cache);
-  if (cache != nullptr) out.kv_bytes_per_token = token_bytes(*cache);
+  if (cache != nullptr) {
+    out.kv_bytes_per_token = token_bytes(*cache);
+    out.kv_parts = kv_parts(layer, *cache);
+  }
   return out;
 }
 
@@ -219,6 +224,7 @@ std::vector<LayerGroup> layer_groups(const SelectorContext& context, const RunRe
     LayerGroup& same = out[place->second];
     if (same.layers.back() != run.layers[i].index) same.layers.push_back(run.layers[i].index);
     same.kv_bytes_per_token += group.kv_bytes_per_token;
+    add_parts(same.kv_parts, group.kv_parts);
   }
   return out;
 }

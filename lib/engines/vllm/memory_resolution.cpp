@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/units.h"
+#include "engines/memory_account.h"
 #include "engines/vllm/layer_groups.h"
 #include "memory/weights.h"
 
@@ -48,7 +49,40 @@ struct CacheSizes {
   std::int64_t sequence_bytes = 0;
   std::int64_t state_bytes = 0;
   bool overflow = false;
+  std::vector<MemoryAccount::Row> rows = {};  // what sequence_bytes is more or less than
+                                              // token_bytes for every token
 };
+
+// What the blocks of a sequence take beside token_bytes for each of its tokens, and why. The caller
+// has checked that the products fit.
+MemoryAccount::Row sequence_row(const LayerCache& cache, const RunConfig& run,
+                                std::int64_t length) {
+  const KvSpec& spec = *cache.spec;
+  const std::int64_t blocks = sequence_blocks(spec, run, length);
+  const std::int64_t more = cache.page_bytes * blocks - token_bytes(cache) * length;
+  switch (spec.kind) {
+    case SpecKind::kMamba:
+      return {std::string(memory_cause::kState), more,
+              fmt::format("{} blocks a layer with a state", blocks)};
+    case SpecKind::kSliding:
+    case SpecKind::kSlidingMla:
+      return {std::string(memory_cause::kWindow), more,
+              fmt::format("a layer keeps its window and the tokens in flight: {} blocks of {}",
+                          blocks, spec.block_size)};
+    case SpecKind::kChunked:
+      return {std::string(memory_cause::kWindow), more,
+              fmt::format("a layer keeps its chunk and the tokens in flight: {} blocks of {}",
+                          blocks, spec.block_size)};
+    default:
+      break;
+  }
+  if (run.dcp > 1) {
+    return {std::string(memory_cause::kContextParallel), more,
+            fmt::format("a sequence is divided among {} ranks", run.dcp)};
+  }
+  return {std::string(memory_cause::kPages), more,
+          fmt::format("whole blocks of {} tokens", spec.block_size)};
+}
 
 CacheSizes count_cache(const RunResult& run, std::int64_t length) {
   CacheSizes out;
@@ -58,8 +92,9 @@ CacheSizes count_cache(const RunResult& run, std::int64_t length) {
     if (cache.spec->is_state()) out.state_bytes += cache.unpadded_page_bytes;
     const auto bytes = checked_mul(cache.page_bytes, sequence_blocks(*cache.spec, run.run, length));
     const auto sum = bytes ? checked_add(out.sequence_bytes, *bytes) : std::nullopt;
-    out.overflow = out.overflow || !sum;
+    out.overflow = out.overflow || !sum || !checked_mul(token_bytes(cache), length);
     out.sequence_bytes = sum.value_or(0);
+    if (!out.overflow) out.rows.push_back(sequence_row(cache, run.run, length));
   }
   return out;
 }
@@ -119,6 +154,8 @@ class Ledger {
     for (const std::string& reason : ledger->reasons) {
       memory_.notes.push_back("weights: " + reason);
     }
+    account_for_weights(question_.request.model, *ledger,
+                        question_.run.run.speculative_method.ends_with("mtp"), memory_);
     note("VLLM-WEIGHTS", Severity::kInfo, format_bytes(*memory_.weight_bytes),
          fmt::format("{} parameters, from {}", ledger->parameters, memory_.weight_source));
     if (device_bytes() && *memory_.weight_bytes > *device_bytes()) {
@@ -162,6 +199,27 @@ class Ledger {
     if (sizes.state_bytes > 0) {
       memory_.state_bytes_per_sequence = staged(sizes.state_bytes);
     }
+    explain_tokens(sizes);
+  }
+
+  void explain_tokens(const CacheSizes& sizes) {
+    TokenQuestion question{.ranks = arguments().integer("tensor_parallel_size").value_or(1)};
+    question.shape_reason = "what the built layers keep of a token";
+    question.scales_reason = "scales and norms beside the numbers";
+    question.padding_reason = "a page is as large as the group's largest, or aligned";
+    const std::string stages = "the pipeline stage with most layers";
+    question.rows = {{std::string(memory_cause::kStages),
+                      memory_.kv_bytes_per_token.value_or(0) - sizes.token_bytes, stages}};
+    account_for_token(question_.request.model, question, question_.groups, memory_);
+    const std::int64_t length = *memory_.sequence_tokens;
+    if (sizes.overflow || !checked_mul(sizes.token_bytes, length)) return;
+    std::vector<MemoryAccount::Row> rows = sizes.rows;
+    // The rows are those of all stages.
+    const std::int64_t rows_of_stage =
+        *memory_.kv_bytes_per_sequence - *memory_.kv_bytes_per_token * length;
+    const std::int64_t rows_of_all = sizes.sequence_bytes - sizes.token_bytes * length;
+    rows.push_back({std::string(memory_cause::kStages), rows_of_stage - rows_of_all, stages});
+    account_for_sequence(std::move(rows), memory_);
   }
 
   // What is left of the engine's share of the device after the weights.
@@ -181,6 +239,13 @@ class Ledger {
                       format_bytes(share), format_bytes(*memory_.weight_bytes)));
     }
     memory_.kv_pool_bytes = pool;
+    account_for_pool(
+        device_bytes(),
+        {{std::string(stated ? memory_cause::kStated : memory_cause::kMemoryShare),
+          pool - (*device_bytes() - *memory_.weight_bytes),
+          stated ? "kv_cache_memory_bytes"
+                 : fmt::format("gpu_memory_utilization {} of the device", utilization)}},
+        memory_);
     if (*memory_.kv_bytes_per_sequence == 0) return;
     // As the engine reports it: sequences of the context length that fit, times that length.
     const double sequences =

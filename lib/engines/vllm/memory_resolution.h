@@ -6,6 +6,8 @@
 #include "engines/vllm/rules_select.h"
 #include "engines/vllm/run.h"
 
+#include <vector>
+
 namespace kernelpath::engines::vllm {
 
 // What sizes are counted from.
@@ -13,6 +15,7 @@ struct MemoryQuestion {
   const Request& request;
   const Arguments& arguments;
   const RunResult& run;
+  const std::vector<LayerGroup>& groups;  // of the run
 };
 
 // The memory of one rank: weights, the share of the device that the engine takes, the blocks of

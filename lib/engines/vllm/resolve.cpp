@@ -175,8 +175,11 @@ class Walk {
     append_final_options(*arguments_, run, out_);
     if (out_.error) return;
     out_.status = status_of(run);
-    out_.memory =
-        resolve_memory({.request = request_, .arguments = *arguments_, .run = run}, steps_);
+    out_.memory = resolve_memory({.request = request_,
+                                  .arguments = *arguments_,
+                                  .run = run,
+                                  .groups = out_.layers},
+                                 steps_);
     describe_fallback(run);
   }
 
