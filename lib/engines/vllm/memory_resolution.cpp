@@ -149,13 +149,14 @@ class Ledger {
     if (!ledger) {
       return note("VLLM-WEIGHTS-UNKNOWN", Severity::kWarn, "", ledger.error().text());
     }
-    memory_.weight_bytes = ledger->rank_bytes + draft_bytes(tp);
+    memory_.weight_bytes = ledger->rank_bytes;
     memory_.weight_source = ledger->exact ? ledger->source : ledger->source + " (estimate)";
     for (const std::string& reason : ledger->reasons) {
       memory_.notes.push_back("weights: " + reason);
     }
     account_for_weights(question_.request.model, *ledger,
                         question_.run.run.speculative_method.ends_with("mtp"), memory_);
+    add_draft(tp);
     note("VLLM-WEIGHTS", Severity::kInfo, format_bytes(*memory_.weight_bytes),
          fmt::format("{} parameters, from {}", ledger->parameters, memory_.weight_source));
     if (device_bytes() && *memory_.weight_bytes > *device_bytes()) {
@@ -165,20 +166,27 @@ class Ledger {
     }
   }
 
-  // Of a draft with a checkpoint of its own.
-  std::int64_t draft_bytes(std::int64_t tp) {
+  // The weights of a draft with a checkpoint of its own.
+  void add_draft(std::int64_t tp) {
     const auto& draft = question_.run.draft;
-    if (!draft || draft->shares_checkpoint) return 0;
+    if (!draft || draft->shares_checkpoint) return;
     const auto ledger = memory::count_weights(
         draft->model,
         {.parallel = {.tp = tp, .attention_dp = false}, .dtype = question_.run.run.dtype});
     if (!ledger) {
       note("VLLM-WEIGHTS-UNKNOWN", Severity::kWarn, draft->model.name, ledger.error().text());
-      return 0;
+      return;
     }
     memory_.notes.push_back(
         fmt::format("weights: {} of them are the draft's", format_bytes(ledger->rank_bytes)));
-    return ledger->rank_bytes;
+    *memory_.weight_bytes += ledger->rank_bytes;
+    for (MemoryAccount& account : memory_.accounts) {
+      if (account.figure != "weight_bytes") continue;
+      account.rows.push_back({.cause = std::string(memory_cause::kDraft),
+                              .bytes = ledger->rank_bytes,
+                              .reason = "a checkpoint of its own"});
+      account.total_bytes = *memory_.weight_bytes;
+    }
   }
 
   void count_tokens() {
