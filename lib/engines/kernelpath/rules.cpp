@@ -1,0 +1,107 @@
+#include "engines/kernelpath/rules.h"
+
+#include "base/assert.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace kernelpath::engines::kernelpath {
+namespace {
+
+constexpr std::string_view kVersion = "0.1.0";
+constexpr std::string_view kTable = "lib/attention/backend_table.h";
+constexpr std::string_view kRequest = "lib/attention/layer_request.cpp";
+constexpr std::string_view kLaunch = "lib/engines/kernelpath/launch.cpp";
+constexpr std::string_view kLayers = "lib/engines/kernelpath/layers.cpp";
+constexpr std::string_view kModels = "lib/registry/own_models.cpp";
+constexpr std::string_view kMemory = "lib/engines/kernelpath/memory_resolution.cpp";
+
+constexpr auto kRules = std::to_array<RuleInfo>({
+    {"KP-OPTION", "The runtime has no such option.",
+     "It runs tensor and decode context parallelism, n-gram speculation, and weights as they are "
+     "stored.",
+     "Leave the option out for this engine.", kLaunch, kVersion},
+    {"KP-VALUE", "The final value of an option.", "", "", kLaunch, kVersion},
+    {"KP-MODEL-CLASS", "The class that serves the architecture.",
+     "architectures[0] is looked up; external providers come before built-in classes.", "", kModels,
+     kVersion},
+    {"KP-MODEL-UNKNOWN", "No class serves the architecture.",
+     "Each class is an implementation of one family's layers.",
+     "Use another engine, or a provider that maps the architecture to a class that fits it.",
+     kModels, kVersion},
+    {"KP-LAYER-KIND", "A layer of a kind that the runtime does not have.",
+     "It has attention (full, windowed, chunked, index-sparse, latent) and Kimi's delta rule.",
+     "Use another engine for this model.", kLayers, kVersion},
+    {"KP-LAYER-SIZE", "Sizes of a layer are missing or contradict each other.",
+     "A layer is built from its geometry before any weight is read.", "Correct config.json.",
+     kLayers, kVersion},
+    {"KP-PARALLEL", "Heads cannot be divided among the ranks.",
+     "A rank takes whole heads; KV heads are divided evenly, or each is kept by as many ranks.",
+     "Choose a size that divides the heads.", kLayers, kVersion},
+    {"KP-BACKEND", "The attention backend of a group of layers.",
+     "The first row of the capability table that claims all that the layers need.", "", kTable,
+     kVersion},
+    {"KP-BACKEND-ALIAS", "Another engine's backend name stands for FUSED.",
+     "Configurations carry the names of the engine that they were written for.",
+     "Write FUSED to say what runs.", kTable, kVersion},
+    // Refusals of the capability table, with its ids.
+    {"KP-BUILD", "This build has no kernels of the backend.",
+     "Optional libraries are used where the build found them.",
+     "Build with the library, or choose another backend.", kTable, kVersion},
+    {"KP-PLATFORM", "The backend has no kernels for this device.",
+     "A row of the table is one backend on one platform.", "Choose --device cpu.", kTable,
+     kVersion},
+    {"KP-FEATURE", "The backend lacks a feature of the layer.",
+     "What a backend claims runs on a real kernel in a test; the rest is refused.",
+     "Choose another backend.", kTable, kVersion},
+    {"KP-CHUNK", "The backend has no chunked attention and sequences may be longer than a chunk.",
+     "Up to one chunk, chunked and full attention are the same.",
+     "Choose another backend, or a shorter --max-model-len.", kRequest, kVersion},
+    {"KP-KV-DTYPE",
+     "The backend does not read caches of this type, or rows do not fill its blocks.",
+     "Values of nvfp4 share a scale by sixteen.", "Choose another --kv-dtype.", kRequest, kVersion},
+    {"KP-LAYOUT", "The backend does not read pages of this layout.", "", "Choose the other layout.",
+     kRequest, kVersion},
+    {"KP-PAGE-SIZE", "The page size is no multiple of what the backend's tiles need.", "",
+     "Choose another --page-size.", kRequest, kVersion},
+    {"KP-HEAD-DIM", "A head size is outside the backend's range.", "", "Choose another backend.",
+     kRequest, kVersion},
+    {"KP-GRAPH", "The backend cannot be captured at the level asked for.", "",
+     "Run without CUDA graphs.", kRequest, kVersion},
+    {"KP-LSE-BASE", "The log-sum-exp is returned in another base than it is merged in.",
+     "Numbers of one base read as another give plausible, wrong sums.", "Choose another backend.",
+     kRequest, kVersion},
+    {"KP-NO-BACKEND", "No attention backend runs these layers here.",
+     "Every row of the table was asked; each says why not.",
+     "See the steps of the backends above it.", kTable, kVersion},
+    // Memory.
+    {"KP-WEIGHTS", "Bytes of the weights of one rank.", "Weights stay in their stored type.", "",
+     kMemory, kVersion},
+    {"KP-WEIGHTS-UNKNOWN", "The weights could not be counted.", "", "", kMemory, kVersion},
+    {"KP-WEIGHTS-OVER-MEMORY", "The weights do not fit the device.", "",
+     "Choose a device with more memory, or more ranks.", kMemory, kVersion},
+    {"KP-KV", "Bytes of the KV cache.", "Every layer keeps its rows for every token.", "", kMemory,
+     kVersion},
+    {"KP-STATE", "Bytes of a sequence's recurrent state.", "", "", kMemory, kVersion},
+});
+
+}  // namespace
+
+std::span<const RuleInfo> rules() { return kRules; }
+
+void append_step(StepText text, std::vector<Step>& steps) {
+  const auto* const rule = std::ranges::find(kRules, text.rule, &RuleInfo::id);
+  KERNELPATH_ASSERT(rule != kRules.end());
+  steps.push_back({.rule = std::string(text.rule),
+                   .candidate = std::move(text.candidate),
+                   .verdict = text.verdict,
+                   .severity = text.severity,
+                   .reason = std::move(text.reason),
+                   .source = {.project = "kernelpath",
+                              .file = std::string(rule->file),
+                              .version = std::string(rule->version)},
+                   .stage = text.stage});
+}
+
+}  // namespace kernelpath::engines::kernelpath
