@@ -109,10 +109,10 @@ Stated stated_by_all_models(const RuleTable& table) {
   all.insert(all.end(), environment.begin(), environment.end());
   add_stated(out.own, out.shared, all, nullptr);
   std::vector<std::string> with_draft = options;
-  with_draft.insert(with_draft.end(),
-                    {"--batch-size", "2", "--max-model-len", "4096", "--dp", "2", "--speculative",
-                     "draft:" + (configs / "SpecForge__qwen3-8b-dspark").string(),
-                     "--draft-tokens", "2"});
+  with_draft.insert(
+      with_draft.end(),
+      {"--batch-size", "2", "--max-model-len", "4096", "--dp", "2", "--speculative",
+       "draft:" + (configs / "SpecForge__qwen3-8b-dspark").string(), "--draft-tokens", "2"});
   for (const auto& entry : std::filesystem::directory_iterator(configs)) {
     if (!entry.is_directory()) continue;
     const Result<config::ModelConfig> model = config::load_model(entry.path().string(), {});
