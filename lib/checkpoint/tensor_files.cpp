@@ -73,6 +73,11 @@ void TensorFiles::close_all() {
   descriptors_.clear();
 }
 
+void TensorFiles::rename(const std::function<std::string(const std::string&)>& to) {
+  for (StoredTensor& tensor : tensors_) tensor.name = to(tensor.name);
+  std::ranges::sort(tensors_, {}, &StoredTensor::name);
+}
+
 const StoredTensor* TensorFiles::find(std::string_view name) const {
   const auto found = std::ranges::lower_bound(tensors_, name, {}, &StoredTensor::name);
   return found == tensors_.end() || found->name != name ? nullptr : &*found;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,8 @@ class TensorFiles {
 
   // Sorted by name.
   [[nodiscard]] std::span<const StoredTensor> tensors() const { return tensors_; }
+  // Gives every tensor another name; the order changes with them.
+  void rename(const std::function<std::string(const std::string&)>& to);
   // Null if there is no such tensor.
   [[nodiscard]] const StoredTensor* find(std::string_view name) const;
   [[nodiscard]] std::span<const std::string> files() const { return paths_; }

@@ -235,10 +235,8 @@ struct DeltaRuleParams {
 // operations with the same arguments in the same order. An operation does the calling thread's
 // share and returns when all shares are done, so that what it wrote can be read. Sums do not depend
 // on the number of threads nor on the other tokens of a batch.
-class Ops {
+class Ops : public attention::Kernels {
  public:
-  virtual ~Ops() = default;
-
   // y[i, :] = scale * table[tokens[i], :]. `y` is [n, table.cols].
   virtual void embed(const WeightMatrix& table, std::span<const std::int32_t> tokens, float scale,
                      float* y) = 0;
@@ -252,8 +250,6 @@ class Ops {
   virtual void scale_and_cap(std::int64_t count, float scale, float cap, float* x) = 0;
   virtual void rope(const RopeParams& params) = 0;
   virtual void gate(const GateParams& params) = 0;
-  virtual void append(const attention::AppendParams& params) = 0;
-  virtual void attention(const attention::AttentionParams& params) = 0;
   virtual void route(const RouteParams& params) = 0;
   virtual void experts(const ExpertsParams& params) = 0;
   virtual void index_select(const IndexParams& params) = 0;

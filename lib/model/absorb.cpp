@@ -85,13 +85,17 @@ class Splitter {
 
 }  // namespace
 
-Result<HugeMemory> absorb_latent_weights(const DecoderSpec& spec, Parameters& parameters) {
+std::int64_t absorbed_bytes(const Parameters& parameters) {
   std::int64_t bytes = 0;
   for (const Layer& layer : parameters.layers) {
     const Linear& kv_b = layer.latent.kv_b;
     if (kv_b.exists()) bytes += kv_b.out * kv_b.in * element_bytes(kv_b.w);
   }
-  KERNELPATH_TRY(memory, HugeMemory::allocate(bytes, "weights"));
+  return bytes;
+}
+
+Result<HugeMemory> absorb_latent_weights(const DecoderSpec& spec, Parameters& parameters) {
+  KERNELPATH_TRY(memory, HugeMemory::allocate(absorbed_bytes(parameters), "weights"));
   std::byte* place = memory.data();
   for (Layer& layer : parameters.layers) {
     if (!layer.latent.kv_b.exists()) continue;

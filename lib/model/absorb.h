@@ -12,4 +12,7 @@ namespace kernelpath::model {
 // kv_b_proj's own weights are not needed any more. Error: kResource.
 Result<HugeMemory> absorb_latent_weights(const DecoderSpec& spec, Parameters& parameters);
 
+// Bytes of that memory; the formats of kv_b_proj must be known.
+std::int64_t absorbed_bytes(const Parameters& parameters);
+
 }  // namespace kernelpath::model

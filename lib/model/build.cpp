@@ -1,23 +1,70 @@
 #include "checkpoint/tensor_files.h"
+#include "model/attention_layers.h"
 #include "model/classes.h"
 #include "model/decoder.h"
+#include "model/gguf_model.h"
 #include "model/model.h"
 #include "model/quantization.h"
 
+#include <fmt/format.h>
+
+#include <optional>
+#include <span>
 #include <utility>
 
 namespace kernelpath::model {
+namespace {
+
+using checkpoint::StoredTensor;
+using checkpoint::TensorFiles;
+
+// What a GGUF file says about rotary embedding in tensors and not in its metadata.
+Result<void> add_gguf_rope(const TensorFiles& files, std::string_view architecture,
+                           DecoderSpec& spec) {
+  spec.interleaved_rope = gguf_pairs_are_neighbours(architecture);
+  const StoredTensor* const factors = files.find("rope_freqs.weight");
+  if (factors == nullptr || spec.ropes.empty()) return {};
+  const std::int64_t pairs = spec.ropes[0].dims / 2;
+  if (factors->type != "f32" || factors->shape != std::vector<std::int64_t>{pairs}) {
+    return fail(Error{.code = ErrorCode::kCheckpoint,
+                      .message = fmt::format("must be {} values of type f32", pairs),
+                      .file = files.files()[factors->file],
+                      .where = factors->name});
+  }
+  std::vector<float> values(static_cast<std::size_t>(pairs));
+  KERNELPATH_CHECK_OK(files.read(*factors, 0, std::as_writable_bytes(std::span(values))));
+  spec.ropes[0].frequency_factors.assign(values.begin(), values.end());
+  return {};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Model>> build(const config::ModelConfig& config, const std::string& folder,
                                      kernels::Executor& executor, const BuildOptions& options) {
-  KERNELPATH_TRY(family, family_of(config, options.class_name));
-  KERNELPATH_TRY(spec, make_spec(config, *family));
-  KERNELPATH_TRY(plan, QuantizationPlan::make(config.quantization));
-  auto decoder = std::make_unique<Decoder>(std::move(spec), plan, executor);
-  if (!options.shape_only) {
-    KERNELPATH_TRY(files, checkpoint::TensorFiles::open(folder));
-    KERNELPATH_CHECK_OK(decoder->load(files, options.load_threads));
+  std::optional<config::ModelConfig> translated;
+  if (config.gguf) {
+    KERNELPATH_TRY(words, config_of_gguf(config));
+    translated = std::move(words);
   }
+  const config::ModelConfig& own = translated ? *translated : config;
+  KERNELPATH_TRY(family, family_of(own, options.class_name));
+  KERNELPATH_TRY(spec, make_spec(own, *family));
+  KERNELPATH_TRY(plan, QuantizationPlan::make(own.quantization));
+  KERNELPATH_TRY(attention, AttentionLayers::make(spec, options.attention));
+  auto files = TensorFiles::open(folder);
+  if (!files) {
+    // Shapes are there without any file; a broken file is an error all the same.
+    const bool absent = files.error().code == ErrorCode::kInputMissing;
+    if (!options.shape_only || !absent) return fail(files.error());
+    return std::make_unique<Decoder>(std::move(spec), std::move(attention), plan, executor);
+  }
+  if (config.gguf) {
+    KERNELPATH_CHECK_OK(add_gguf_rope(*files, config.model_type.value_or(""), spec));
+    files->rename(name_of_gguf_tensor);
+  }
+  auto decoder = std::make_unique<Decoder>(std::move(spec), std::move(attention), plan, executor);
+  KERNELPATH_CHECK_OK(options.shape_only ? decoder->measure(*files, options.load_threads)
+                                         : decoder->load(*files, options.load_threads));
   return std::unique_ptr<Model>(std::move(decoder));
 }
 

@@ -1,6 +1,5 @@
 #include "model/decoder.h"
 
-#include "kv/layout.h"
 #include "model/absorb.h"
 #include "model/pass.h"
 
@@ -128,8 +127,10 @@ void rotate(const LayerPass& at, const RopeRows& rows) {
                     .sin = at.pass.buffers.sin[at.spec.rope_table]});
 }
 
-Decoder::Decoder(DecoderSpec spec, const QuantizationPlan& plan, kernels::Executor& executor)
+Decoder::Decoder(DecoderSpec spec, AttentionLayers attention, const QuantizationPlan& plan,
+                 kernels::Executor& executor)
     : spec_(std::move(spec)),
+      attention_(std::move(attention)),
       parameters_(make_parameters(spec_)),
       cache_rows_(make_cache_rows(spec_)),
       executor_(executor) {
@@ -145,21 +146,32 @@ Decoder::Decoder(DecoderSpec spec, const QuantizationPlan& plan, kernels::Execut
   for (const RopeSpec& rope : spec_.ropes) ropes_.emplace_back(rope);
 }
 
+Result<void> Decoder::measure(const checkpoint::TensorFiles& files, int threads) {
+  KERNELPATH_TRY(sizes, measure_weights(files, needs_, request(threads)));
+  const std::int64_t resident = sizes.kept + absorbed_bytes(parameters_);
+  weight_bytes_ = {.stored = sizes.stored,
+                   .resident = resident,
+                   .construction_peak = resident + sizes.temporary + sizes.conversion,
+                   .tensors = sizes.tensors};
+  return {};
+}
+
 Result<void> Decoder::load(const checkpoint::TensorFiles& files, int threads) {
-  const LoadRequest request{.num_layers = static_cast<std::int64_t>(spec_.layers.size()),
-                            .tied = spec_.tied,
-                            .threads = threads};
-  KERNELPATH_TRY(store, load_weights(files, needs_, request));
+  KERNELPATH_CHECK_OK(measure(files, threads));
+  KERNELPATH_TRY(store, load_weights(files, needs_, request(threads)));
   KERNELPATH_TRY(absorbed, absorb_latent_weights(spec_, parameters_));
   weights_ = std::move(store.kept);
   absorbed_ = std::move(absorbed);
   warnings_ = std::move(store.warnings);
-  weight_bytes_ = {.stored = store.stored_bytes,
-                   .resident = weights_.bytes() + absorbed_.bytes(),
-                   .tensors = store.tensors};
   make_expert_views();
   loaded_ = true;
   return {};
+}
+
+LoadRequest Decoder::request(int threads) const {
+  return {.num_layers = static_cast<std::int64_t>(spec_.layers.size()),
+          .tied = spec_.tied,
+          .threads = threads};
 }
 
 void Decoder::make_expert_views() {
@@ -243,19 +255,6 @@ void Decoder::fill_tables(const Step& step) {
   }
 }
 
-void Decoder::fill_slots(const Step& step) {
-  const attention::CommonMetadata& metadata = step.metadata;
-  std::int64_t* const slots = workspace_.buffers().slots;
-  for (std::size_t r = 0; r + 1 < metadata.query_start.size(); ++r) {
-    const std::int32_t* const table =
-        metadata.block_table.data() + static_cast<std::int64_t>(r) * metadata.block_table_stride;
-    for (auto i = static_cast<std::size_t>(metadata.query_start[r]);
-         i < static_cast<std::size_t>(metadata.query_start[r + 1]); ++i) {
-      slots[i] = kv::slot_of(table, step.positions[i], metadata.page_size);
-    }
-  }
-}
-
 void Decoder::run(kernels::Ops& ops, const Step& step, float* logits) const {
   const Buffers& b = workspace_.buffers();
   const Pass pass{.spec = spec_,
@@ -263,11 +262,12 @@ void Decoder::run(kernels::Ops& ops, const Step& step, float* logits) const {
                   .step = step,
                   .buffers = b,
                   .ops = ops,
+                  .attention = attention_,
                   .n = static_cast<std::int64_t>(step.tokens.size()),
                   .batch = step.metadata.view()};
   ops.embed(parameters_.embedding.w, step.tokens, spec_.embedding_scale, b.x);
   for (std::size_t l = 0; l < spec_.layers.size(); ++l) {
-    run_layer({pass, spec_.layers[l], parameters_.layers[l], step.caches[l]});
+    run_layer({pass, spec_.layers[l], parameters_.layers[l], step.caches[l], attention_.layer(l)});
   }
   const auto rows = static_cast<std::int64_t>(step.logit_rows.size());
   if (rows == 0) return;
@@ -297,8 +297,8 @@ Result<void> Decoder::forward(const Step& step, float* logits) {
                 .longest = *std::ranges::max_element(step.metadata.seq_lens),
                 .threads = executor_.threads()};
   KERNELPATH_CHECK_OK(workspace_.prepare(spec_, size));
+  KERNELPATH_CHECK_OK(attention_.begin(step.metadata));
   fill_tables(step);
-  fill_slots(step);
   executor_.run([&](kernels::Ops& ops) { run(ops, step, logits); });
   return {};
 }

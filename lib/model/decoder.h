@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/huge_memory.h"
+#include "model/attention_layers.h"
 #include "model/layers.h"
 #include "model/load_weights.h"
 #include "model/model.h"
@@ -18,8 +19,14 @@ namespace kernelpath::model {
 class Decoder : public Model {
  public:
   // Empty layers, each projection with its scheme; no data.
-  Decoder(DecoderSpec spec, const QuantizationPlan& plan, kernels::Executor& executor);
+  Decoder(DecoderSpec spec, AttentionLayers attention, const QuantizationPlan& plan,
+          kernels::Executor& executor);
+  Decoder(const Decoder&) = delete;  // needs_ and the layers point into it
+  Decoder& operator=(const Decoder&) = delete;
+  ~Decoder() override = default;
 
+  // Adds up what the weights of `files` take, from the headers. Errors as of build().
+  Result<void> measure(const checkpoint::TensorFiles& files, int threads);
   // Reads the weights. Errors as of build().
   Result<void> load(const checkpoint::TensorFiles& files, int threads);
 
@@ -36,13 +43,14 @@ class Decoder : public Model {
   Result<void> forward(const Step& step, float* logits) override;
 
  private:
+  [[nodiscard]] LoadRequest request(int threads) const;
   [[nodiscard]] Result<void> check(const Step& step) const;
   void fill_tables(const Step& step);
-  void fill_slots(const Step& step);
   void run(kernels::Ops& ops, const Step& step, float* logits) const;
   void make_expert_views();
 
   DecoderSpec spec_;
+  AttentionLayers attention_;
   Parameters parameters_;
   std::vector<Need> needs_;  // points into parameters_
   std::vector<RopeTable> ropes_;

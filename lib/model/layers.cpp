@@ -242,7 +242,9 @@ Parameters make_parameters(const DecoderSpec& spec) {
   }
   out.norm = {.name = "model.norm.weight", .shape = {spec.hidden_size}};
   if (!spec.tied) {
-    out.lm_head = {.module = "lm_head", .out = spec.vocab_size, .in = spec.hidden_size};
+    // No quantiser touches it; not every configuration says so.
+    out.lm_head = {
+        .module = "lm_head", .out = spec.vocab_size, .in = spec.hidden_size, .quantizable = false};
   }
   return out;
 }

@@ -145,11 +145,16 @@ struct Task {
   std::int64_t bytes = 0;
 };
 
+bool is_converted(const Match& match) {
+  const std::vector<std::string_view>& direct = match.need->direct_types;
+  return match.need->convert && std::ranges::find(direct, match.tensor->type) == direct.end();
+}
+
 std::vector<Task> make_tasks(std::span<const Match> matches) {
   std::vector<Task> tasks;
   for (const Match& match : matches) {
     const std::int64_t total = match.tensor->bytes;
-    const std::int64_t step = match.need->convert ? std::max<std::int64_t>(total, 1) : kChunkBytes;
+    const std::int64_t step = is_converted(match) ? std::max<std::int64_t>(total, 1) : kChunkBytes;
     for (std::int64_t first = 0; first < total; first += step) {
       tasks.push_back({&match, first, std::min(step, total - first)});
     }
@@ -191,7 +196,8 @@ class Reader {
     const Match& match = *task.match;
     const auto size = static_cast<std::size_t>(task.bytes);
     std::span<std::byte> bytes;
-    if (match.need->convert) {
+    const bool converted = is_converted(match);
+    if (converted) {
       buffer.resize(size);
       bytes = buffer;
     } else {
@@ -202,7 +208,7 @@ class Reader {
       const std::lock_guard lock(mutex_);
       with_nan_.insert(match.tensor->name);
     }
-    if (match.need->convert) match.need->convert(*match.tensor, bytes, match.place);
+    if (converted) match.need->convert(*match.tensor, bytes, match.place);
     return {};
   }
 
@@ -213,32 +219,52 @@ class Reader {
   std::set<std::string> with_nan_;
 };
 
+WeightSizes sizes_of(std::span<const Match> matches, int threads) {
+  WeightSizes out;
+  std::int64_t largest = 0;
+  std::int64_t converted = 0;
+  for (const Match& match : matches) {
+    const std::int64_t bytes = aligned(match.need->resident_bytes(*match.tensor));
+    (match.need->temporary ? out.temporary : out.kept) += bytes;
+    out.stored += match.tensor->bytes;
+    if (!is_converted(match)) continue;
+    largest = std::max(largest, match.tensor->bytes);
+    converted += match.tensor->bytes;
+  }
+  out.conversion = std::min(converted, largest * threads);
+  out.tensors = static_cast<std::int64_t>(matches.size());
+  return out;
+}
+
 // Gives every tensor its place, one behind the other.
 Result<void> place_all(std::vector<Match>& matches, WeightStore& store) {
-  std::int64_t kept = 0;
-  std::int64_t temporary = 0;
-  for (const Match& match : matches) {
-    (match.need->temporary ? temporary : kept) +=
-        aligned(match.need->resident_bytes(*match.tensor));
-  }
-  KERNELPATH_TRY(kept_memory, HugeMemory::allocate(kept, "weights"));
-  KERNELPATH_TRY(temporary_memory, HugeMemory::allocate(temporary, "weights"));
-  std::byte* kept_at = kept_memory.data();
-  std::byte* temporary_at = temporary_memory.data();
-  store.kept = std::move(kept_memory);
-  store.temporary = std::move(temporary_memory);
+  const WeightSizes sizes = sizes_of(matches, 1);
+  KERNELPATH_TRY(kept, HugeMemory::allocate(sizes.kept, "weights"));
+  KERNELPATH_TRY(temporary, HugeMemory::allocate(sizes.temporary, "weights"));
+  store.kept = std::move(kept);
+  store.temporary = std::move(temporary);
+  std::byte* kept_at = store.kept.data();
+  std::byte* temporary_at = store.temporary.data();
   for (Match& match : matches) {
     std::byte*& at = match.need->temporary ? temporary_at : kept_at;
     match.place = at;
     at += aligned(match.need->resident_bytes(*match.tensor));
-    store.stored_bytes += match.tensor->bytes;
     match.need->bind(*match.tensor, match.place);
   }
-  store.tensors = static_cast<std::int64_t>(matches.size());
   return {};
 }
 
 }  // namespace
+
+Result<WeightSizes> measure_weights(const TensorFiles& files, std::span<const Need> needs,
+                                    const LoadRequest& request) {
+  Matcher matcher(files, request);
+  for (const Need& need : needs) matcher.add(need);
+  std::vector<json::Warning> warnings;
+  KERNELPATH_TRY(matches, matcher.finish(warnings));
+  for (const Match& match : matches) match.need->bind(*match.tensor, nullptr);
+  return sizes_of(matches, std::max(request.threads, 1));
+}
 
 Result<WeightStore> load_weights(const TensorFiles& files, std::span<const Need> needs,
                                  const LoadRequest& request) {

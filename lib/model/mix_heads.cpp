@@ -1,7 +1,7 @@
 #include "model/pass.h"
 
 #include <array>
-#include <span>
+#include <variant>
 
 namespace kernelpath::model {
 namespace {
@@ -81,28 +81,18 @@ void attend(const LayerPass& at, const Qkv& qkv) {
                    .k_stride = qkv.stride,
                    .v = qkv.v,
                    .v_stride = qkv.stride,
-                   .slot_mapping = pass.buffers.slots,
+                   .slot_mapping = at.metadata().slot_mapping.data(),
                    .page_size = pass.batch.page_size,
                    .k_rows = at.cache.k,
                    .v_rows = at.cache.v});
-  attention::AttentionParams params;
-  params.geometry = {.num_heads = spec.num_heads,
-                     .num_kv_heads = spec.num_kv_heads,
-                     .head_dim = spec.head_dim,
-                     .v_head_dim = spec.head_dim,
-                     .softmax_scale = spec.softmax_scale,
-                     .softcap = spec.attention_softcap,
-                     .window = at.spec.window,
-                     .chunk = at.spec.chunk,
-                     .causal = true};
-  params.batch = pass.batch;
-  params.k = at.cache.k;
-  params.v = at.cache.v;
-  params.q = qkv.q;
-  params.q_stride = qkv.stride;
-  params.o = pass.buffers.o;
-  params.sinks = at.layer.heads.sinks.data;
-  pass.ops.attention(params);
+  std::get<attention::Attention>(at.attention->attention)
+      .forward(pass.ops, at.metadata(),
+               {.q = qkv.q,
+                .q_stride = qkv.stride,
+                .o = pass.buffers.o,
+                .k = at.cache.k,
+                .v = at.cache.v,
+                .sinks = at.layer.heads.sinks.data});
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "model/pass.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
+#include <variant>
 #include <vector>
 
 // MLA over the latent cache: W_UK is absorbed into the query and W_UV into the output, so that
@@ -84,7 +84,7 @@ void append_row(const LayerPass& at, const float* rows, std::int64_t width,
                       .head_dim = width,
                       .v_head_dim = 0,
                       .k = rows,
-                      .slot_mapping = at.pass.buffers.slots,
+                      .slot_mapping = at.metadata().slot_mapping.data(),
                       .page_size = at.pass.batch.page_size,
                       .k_rows = cache,
                       .v_rows = {}});
@@ -122,10 +122,6 @@ void choose_keys(const LayerPass& at, const float* x) {
   const float heads_scale = 1.0F / std::sqrt(static_cast<float>(index.heads));
   pass.ops.scale_and_cap(pass.n * index.heads, heads_scale, 0.0F, b.index_weights);
   append_row(at, b.index_k, index.head_dim, at.cache.index);
-  std::int64_t longest = 0;
-  for (const std::int32_t length : pass.step.metadata.seq_lens) {
-    longest = std::max<std::int64_t>(longest, length);
-  }
   pass.ops.index_select({.batch = pass.batch,
                          .num_tokens = pass.n,
                          .heads = index.heads,
@@ -137,33 +133,19 @@ void choose_keys(const LayerPass& at, const float* x) {
                          .k = at.cache.index,
                          .selected = b.selected,
                          .scratch = b.index_scores,
-                         .scratch_stride = longest});
+                         .scratch_stride = at.metadata().max_seq_len});
 }
 
 void attend(const LayerPass& at) {
   const Pass& pass = at.pass;
-  const DecoderSpec& spec = pass.spec;
-  const MlaSpec& mla = *spec.mla;
-  attention::AttentionParams params;
-  params.geometry = {.num_heads = spec.num_heads,
-                     .num_kv_heads = 1,
-                     .head_dim = mla.row(),
-                     .v_head_dim = mla.kv_lora_rank,
-                     .softmax_scale = spec.softmax_scale,
-                     .softcap = 0.0F,
-                     .window = at.spec.window,
-                     .chunk = at.spec.chunk,
-                     .causal = true};
-  params.batch = pass.batch;
-  params.k = at.cache.k;
-  params.v = at.cache.k;
-  params.q = pass.buffers.absorbed;
-  params.o = pass.buffers.latent_out;
+  attention::MqaArgs args{
+      .q = pass.buffers.absorbed, .o = pass.buffers.latent_out, .rows = at.cache.k};
   if (at.spec.index || at.spec.shared_index) {
-    params.selected = pass.buffers.selected;
-    params.selected_stride = spec.index->top_k;
+    args.selected = pass.buffers.selected;
+    args.selected_stride = pass.spec.index->top_k;
   }
-  pass.ops.attention(params);
+  std::get<attention::MlaAttention>(at.attention->attention)
+      .forward_mqa(pass.ops, at.metadata(), args);
 }
 
 // o[i, h] = W_UV latent_out[i, h].

@@ -33,27 +33,27 @@ struct CacheRows {
 
 // Where the rows and states of one layer lie. The owner makes it once from CacheRows.
 struct LayerCache {
-  attention::PagedRows k;
-  attention::PagedRows v;      // MLA: not used
-  attention::PagedRows index;  // one head of index_head_dim
-  float* state = nullptr;      // slot s from state + s * state_stride on
+  attention::PagedRows k = {};
+  attention::PagedRows v = {};      // MLA: not used
+  attention::PagedRows index = {};  // one head of index_head_dim
+  float* state = nullptr;           // slot s from state + s * state_stride on
   std::int64_t state_stride = 0;
 };
 
 // One forward pass over the new tokens of some requests. Rows of `tokens` are grouped by request in
 // the order of metadata.query_start.
 struct Step {
-  std::span<const std::int32_t> tokens;     // [n]; each in [0, vocab_size)
-  std::span<const std::int64_t> positions;  // [n]: seq_len - query_len + i within a request
-  attention::CommonMetadata metadata;       // seq_lens and block_table include this step's tokens
+  std::span<const std::int32_t> tokens = {};     // [n]; each in [0, vocab_size)
+  std::span<const std::int64_t> positions = {};  // [n]: seq_len - query_len + i within a request
+  attention::CommonMetadata metadata = {};  // seq_lens and block_table include this step's tokens
   // [requests]: tokens of the request's prompt, which counts as one call whatever chunks it comes
   // in. Rotary kinds whose factors depend on the length of a call (dynamic NTK, longrope) need it:
   // a token before prompt_len is rotated for a call of prompt_len tokens, a later one for a call of
   // its position + 1. Empty: each token as a later one. See rope_depends_on_length().
-  std::span<const std::int32_t> prompt_lens;
-  std::span<const std::int32_t> logit_rows;   // [m]: the rows of `tokens` that get logits
-  std::span<const std::int32_t> state_slots;  // [requests]; empty for models without state
-  std::span<const LayerCache> caches;         // [layers]
+  std::span<const std::int32_t> prompt_lens = {};
+  std::span<const std::int32_t> logit_rows = {};   // [m]: the rows of `tokens` that get logits
+  std::span<const std::int32_t> state_slots = {};  // [requests]; empty for models without state
+  std::span<const LayerCache> caches = {};         // [layers]
 };
 
 // How large a step is.
@@ -65,16 +65,29 @@ struct StepSize {
 };
 
 // Bytes of a model's weights by what they are for.
+// A shape-only model knows them where the headers of its weight files could be read.
 struct WeightBytes {
   std::int64_t stored = 0;    // of the tensors that were read, as the files hold them
   std::int64_t resident = 0;  // in memory now (small vectors widened to float32, kv_b_proj split)
-  std::int64_t tensors = 0;   // that were read
+  // The most that is in memory while the model is built: kv_b_proj before it is split, and tensors
+  // that are converted, one a thread.
+  std::int64_t construction_peak = 0;
+  std::int64_t tensors = 0;  // that were read
 };
 
 // A tensor that a class asks for, with the shape it must have.
 struct TensorNeed {
   std::string name;
   std::vector<std::int64_t> shape;
+};
+
+// What the owner of the caches decides, and attention layers are built for.
+struct AttentionOptions {
+  std::string backend = {};  // empty: the first that can
+  attention::DataType kv_type = attention::DataType::kF32;
+  attention::KvLayout layout = attention::KvLayout::kNhd;
+  std::int64_t page_size = 16;
+  std::int64_t max_seq_len = 0;  // the longest sequence there will be; 0: unknown
 };
 
 struct BuildOptions {
@@ -85,6 +98,7 @@ struct BuildOptions {
   // The class to build, as the registry gave it; empty: looked up by architecture among the
   // built-in ones. See resolve_class().
   std::string class_name = {};
+  AttentionOptions attention = {};
 };
 
 // A model on a device. forward() is not re-entrant; everything else is constant after build().

@@ -55,6 +55,41 @@ float float_at(WeightFormat format, const std::byte* data, std::int64_t index) {
 
 std::int64_t stored_bytes(const StoredTensor& tensor) { return tensor.bytes; }
 
+WeightFormat row_format(std::string_view type) {
+  if (type == "q8_0") return WeightFormat::kQ8_0;
+  if (type == "q4_0") return WeightFormat::kQ4_0;
+  return type == "q4_K" ? WeightFormat::kQ4K : float_format(type);
+}
+
+// Columns and values' bytes of a block of q8_0 or q4_0, which begins with an f16 scale.
+constexpr std::int64_t kGgmlBlock = 32;
+std::int64_t block_value_bytes(WeightFormat format) {
+  return format == WeightFormat::kQ8_0 ? kGgmlBlock : kGgmlBlock / 2;
+}
+
+// A matrix whose rows, and behind all of them its scales, begin at `place`.
+void bind_rows(WeightMatrix& w, const StoredTensor& tensor, std::byte* place) {
+  w.format = row_format(tensor.type);
+  w.data = place;
+  w.row_bytes = weight_row_bytes(w.format, w.cols);
+  if (w.format != WeightFormat::kQ8_0 && w.format != WeightFormat::kQ4_0) return;
+  w.scale_format = ScaleFormat::kF16;
+  w.scales = place + w.rows * w.row_bytes;
+  w.scale_row_bytes = w.cols / kGgmlBlock * 2;
+  w.block_cols = kGgmlBlock;
+}
+
+void split_blocks(const StoredTensor& tensor, std::span<const std::byte> stored, std::byte* place) {
+  const auto values = static_cast<std::size_t>(block_value_bytes(row_format(tensor.type)));
+  const std::size_t blocks = stored.size() / (values + 2);
+  std::byte* const scales = place + blocks * values;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const std::byte* const from = stored.data() + block * (values + 2);
+    std::memcpy(scales + 2 * block, from, 2);
+    std::memcpy(place + block * values, from + 2, values);
+  }
+}
+
 // Collects the needs of one model.
 class NeedList {
  public:
@@ -146,13 +181,20 @@ class NeedList {
     }
   }
 
+  // Also the block formats of GGUF files, whose scales are taken out from between the values.
   void plain(Linear& linear) {
-    as_stored(names_of(linear, "weight"), {linear.out, linear.in}, float_types(),
-              [&linear](const StoredTensor& t, std::byte* place) {
-                linear.w.format = float_format(t.type);
-                linear.w.data = place;
-                linear.w.row_bytes = weight_row_bytes(linear.w.format, linear.in);
-              });
+    Need need{.names = names_of(linear, "weight"),
+              .shape = {linear.out, linear.in},
+              .types = float_types(),
+              .direct_types = float_types()};
+    need.types.insert(need.types.end(), {"q8_0", "q4_0", "q4_K"});
+    need.direct_types.emplace_back("q4_K");
+    need.resident_bytes = stored_bytes;
+    need.bind = [&linear](const StoredTensor& t, std::byte* place) {
+      bind_rows(linear.w, t, place);
+    };
+    need.convert = split_blocks;
+    needs_.push_back(std::move(need));
   }
 
   void fp8_values(Linear& linear) {
@@ -224,6 +266,7 @@ class NeedList {
       const WeightFormat format = float_format(t.type);
       WeightMatrix w{.format = format, .rows = stacked.out, .cols = stacked.in};
       w.row_bytes = weight_row_bytes(format, stacked.in);
+      stacked.w.clear();
       for (std::int64_t e = 0; e < stacked.experts; ++e) {
         w.data = place + e * stacked.out * w.row_bytes;
         stacked.w.push_back(w);
@@ -291,15 +334,16 @@ std::vector<Need> list_needs(Parameters& parameters) {
 }
 
 bool may_stay_unread(std::string_view tensor, std::int64_t num_layers) {
-  constexpr std::array<std::string_view, 9> kSuffixes = {".rotary_emb.inv_freq",
-                                                         ".input_scale",
-                                                         ".input_global_scale",
-                                                         ".output_scale",
-                                                         ".k_scale",
-                                                         ".v_scale",
-                                                         ".q_scale",
-                                                         ".kv_scale",
-                                                         ".attn.bias"};
+  constexpr std::array<std::string_view, 10> kSuffixes = {".rotary_emb.inv_freq",
+                                                          ".input_scale",
+                                                          ".input_global_scale",
+                                                          ".output_scale",
+                                                          ".k_scale",
+                                                          ".v_scale",
+                                                          ".q_scale",
+                                                          ".kv_scale",
+                                                          ".attn.bias",
+                                                          "rope_freqs.weight"};
   for (const std::string_view suffix : kSuffixes) {
     if (tensor.ends_with(suffix)) return true;
   }

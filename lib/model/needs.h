@@ -20,7 +20,9 @@ struct Need {
   std::vector<std::string> names = {};  // the first that is there counts
   std::vector<std::int64_t> shape = {};
   std::vector<std::string_view> types = {};  // as files spell them; which ones can be read
-  bool temporary = false;                    // dropped when the model is complete
+  // Those of `types` whose bytes `convert` leaves as they are.
+  std::vector<std::string_view> direct_types = {};
+  bool temporary = false;  // dropped when the model is complete
 
   // Bytes that it takes in memory.
   std::function<std::int64_t(const checkpoint::StoredTensor&)> resident_bytes = {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/ops.h"
+#include "model/attention_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
 #include "model/spec.h"
@@ -18,6 +19,7 @@ struct Pass {
   const Step& step;
   const Buffers& buffers;
   kernels::Ops& ops;
+  const AttentionLayers& attention;
   std::int64_t n = 0;  // tokens
   attention::BatchView batch = {};
 };
@@ -28,6 +30,11 @@ struct LayerPass {
   const LayerSpec& spec;
   const Layer& layer;
   const LayerCache& cache;
+  const AttentionLayer* attention = nullptr;  // null: a layer with a state instead
+
+  [[nodiscard]] const attention::StepMetadata& metadata() const {
+    return pass.attention.metadata(*attention);
+  }
 };
 
 // y = mixer(x), both [n, hidden].

@@ -118,6 +118,14 @@ RopeTable::RopeTable(RopeSpec spec)
 
 std::vector<float> RopeTable::frequencies(std::int64_t length) const {
   if (!fixed_.empty()) return fixed_;
+  std::vector<float> out = unscaled(length);
+  for (std::size_t i = 0; i < std::min(out.size(), spec_.frequency_factors.size()); ++i) {
+    out[i] = static_cast<float>(out[i] / spec_.frequency_factors[i]);
+  }
+  return out;
+}
+
+std::vector<float> RopeTable::unscaled(std::int64_t length) const {
   switch (spec_.kind) {
     case RopeKind::kDefault:
       return inverse(periods(spec_.theta, spec_.dims));

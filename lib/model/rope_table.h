@@ -33,7 +33,8 @@ struct RopeSpec {
   std::optional<double> attention_factor = {};
   double mscale = 0.0;
   double mscale_all_dim = 0.0;
-  double partial_rotary_factor = 1.0;  // kProportional
+  double partial_rotary_factor = 1.0;          // kProportional
+  std::vector<double> frequency_factors = {};  // each frequency is divided by its own, at the end
   std::vector<double> short_factor = {};
   std::vector<double> long_factor = {};
 };
@@ -61,6 +62,7 @@ class RopeTable {
             float* cos, float* sin) const;
 
  private:
+  [[nodiscard]] std::vector<float> unscaled(std::int64_t length) const;
   // Two calls of equal class have equal frequencies.
   [[nodiscard]] std::int64_t length_class(std::int64_t length) const;
 

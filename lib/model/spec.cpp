@@ -203,6 +203,7 @@ Result<DecoderSpec> make_spec(const config::ModelConfig& config, const Family& f
   if (family.router != RouterStyle::kNone && config.moe) {
     KERNELPATH_TRY(moe, read_moe(fields));
     spec.moe = moe;
+    if (moe.activation != Activation::kClamped) spec.moe->activation = activation;
   }
   KERNELPATH_CHECK_OK(read_layers(fields, spec));
   return spec;

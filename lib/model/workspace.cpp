@@ -101,7 +101,6 @@ std::int64_t carve(const DecoderSpec& spec, const StepSize& size, std::byte* sta
     out.sin.push_back(carver.floats(n * rope.dims / 2));
   }
   out.temperature = carver.floats(n);
-  out.slots = carver.take<std::int64_t>(n);
   out.rope_lengths = carver.take<std::int64_t>(n);
   return carver.used();
 }

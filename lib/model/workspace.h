@@ -47,7 +47,6 @@ struct Buffers {
   std::vector<float*> cos = {};  // one a rotary table: [n, dims / 2]
   std::vector<float*> sin = {};
   float* temperature = nullptr;          // [n]
-  std::int64_t* slots = nullptr;         // [n]
   std::int64_t* rope_lengths = nullptr;  // [n]
 };
 

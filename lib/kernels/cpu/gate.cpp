@@ -42,9 +42,17 @@ float gated(const GateParams& p, float g, float u) {
 }  // namespace
 
 void gate_elements(const GateParams& p, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) {
-    const std::int64_t from = i / p.dim * p.stride + i % p.dim * p.element;
-    p.y[i / p.dim * p.y_stride + i % p.dim] = gated(p, p.gate[from], p.up[from]);
+  while (begin < end) {
+    const std::int64_t row = begin / p.dim;
+    const std::int64_t first = begin % p.dim;
+    const std::int64_t last = std::min(p.dim, first + end - begin);
+    const float* const gate = p.gate + row * p.stride;
+    const float* const up = p.up + row * p.stride;
+    float* const y = p.y + row * p.y_stride;
+    for (std::int64_t i = first; i < last; ++i) {
+      y[i] = gated(p, gate[i * p.element], up[i * p.element]);
+    }
+    begin += last - first;
   }
 }
 
