@@ -174,8 +174,8 @@ Result<json::Value> answer_kv_size(const json::Value& in, const Question& questi
   KERNELPATH_CHECK_OK(fields.status());
   AnswerObject out;
   const auto size = [&]() -> Checked<KvCache> {
-    DEEPINFER_TRY(model, read_model(question.config, question.folder));
-    DEEPINFER_TRY(topology, build_topology(model, question.variables));
+    KERNELPATH_TRY(model, read_model(question.config, question.folder));
+    KERNELPATH_TRY(topology, build_topology(model, question.variables));
     return size_kv_cache(model, topology, question.arguments, question.variables, block_size);
   };
   const auto kv = size();
@@ -190,8 +190,8 @@ Result<json::Value> answer_init_cache(const json::Value& in, const Question& que
   KERNELPATH_CHECK_OK(fields.status());
   AnswerObject out;
   const auto check = [&]() -> Checked<std::int64_t> {
-    DEEPINFER_TRY(limits, resolve_limits(question.arguments, question.variables));
-    DEEPINFER_CHECK(check_block_count(blocks, limits));
+    KERNELPATH_TRY(limits, resolve_limits(question.arguments, question.variables));
+    KERNELPATH_CHECK_OK(check_block_count(blocks, limits));
     return limits.runtime_model_len;
   };
   const auto length = check();

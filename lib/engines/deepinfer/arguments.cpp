@@ -138,9 +138,9 @@ bool multimodal_pool(const Arguments& arguments, const Variables& variables) {
 }
 
 Checked<Limits> resolve_limits(const Arguments& arguments, const Variables& variables) {
-  DEEPINFER_CHECK(check_sizes(arguments));
+  KERNELPATH_CHECK_OK(check_sizes(arguments));
   Limits out;
-  DEEPINFER_TRY(draft, variables.draft_length(kStage));
+  KERNELPATH_TRY(draft, variables.draft_length(kStage));
   out.draft_length = draft;
   out.max_model_len = arguments.max_model_len.value_or(4096);
   out.max_num_decoding_tokens = arguments.max_num_seqs * (1 + draft);
@@ -159,7 +159,7 @@ Checked<Limits> resolve_limits(const Arguments& arguments, const Variables& vari
 }
 
 Checked<ParallelSizes> resolve_parallel_sizes(const Arguments& arguments) {
-  DEEPINFER_CHECK(check_sizes(arguments));
+  KERNELPATH_CHECK_OK(check_sizes(arguments));
   const std::string stage(kStage);
   ParallelSizes out;
   out.context = arguments.context_parallel_size;

@@ -44,7 +44,7 @@ Checked<bool> check_candidate_indexer(const Model& model) {
 Checked<std::int64_t> index_chunk(std::int64_t scores_per_row, const Variables& variables) {
   constexpr std::int64_t kBytesPerScore = 2;
   constexpr std::int64_t kRows = 8;
-  DEEPINFER_TRY(limit, variables.integer("INDEX_ATTN_MEMORY_LIMIT", "attention"));
+  KERNELPATH_TRY(limit, variables.integer("INDEX_ATTN_MEMORY_LIMIT", "attention"));
   const std::int64_t row_bytes = std::max<std::int64_t>(1, kBytesPerScore * scores_per_row);
   const std::int64_t chunk = std::min(kLargestIndexChunk, limit / row_bytes / kRows * kRows);
   if (chunk > 0) return chunk;
@@ -66,11 +66,11 @@ struct Builder : AttentionInput {
     const bool narrowed = uses_candidates(model, topology, layer);
     const bool source = model.candidates && layer == model.candidates->source_layer;
     out.indexer = narrowed ? "candidate_consumer" : source ? "candidate_source" : "full";
-    if (narrowed) DEEPINFER_CHECK(check_candidate_indexer(model));
+    if (narrowed) KERNELPATH_CHECK_OK(check_candidate_indexer(model));
     const std::int64_t scores =
         narrowed ? model.candidates->topk_blocks * model.candidates->block_size
                  : limits.runtime_model_len / std::max<std::int64_t>(1, out.ratio);
-    DEEPINFER_TRY(chunk, index_chunk(scores, variables));
+    KERNELPATH_TRY(chunk, index_chunk(scores, variables));
     out.index_chunk = chunk;
     return true;
   }
@@ -80,7 +80,7 @@ struct Builder : AttentionInput {
     out.prefill = out.fused ? kFusedPrefill : kSparsePrefill;
     out.decode = out.fused ? kFusedDecode : kSparseDecode;
     if (out.fused) return true;
-    DEEPINFER_TRY(padded, padded_heads(model.num_attention_heads, "attention"));
+    KERNELPATH_TRY(padded, padded_heads(model.num_attention_heads, "attention"));
     if (padded != model.num_attention_heads) out.padded_heads = padded;
     return true;
   }
@@ -94,16 +94,16 @@ struct Builder : AttentionInput {
       out.kv_source = Topology::is_source(topology.kv, layer);
       out.index_source = Topology::is_source(topology.index_topk, layer);
       out.index_k_source = Topology::is_source(topology.index_k, layer);
-      if (out.sparse && out.index_source) DEEPINFER_CHECK(set_indexer(layer, out));
+      if (out.sparse && out.index_source) KERNELPATH_CHECK_OK(set_indexer(layer, out));
     }
-    DEEPINFER_CHECK(set_kernels(out));
+    KERNELPATH_CHECK_OK(set_kernels(out));
     return out;
   }
 
   [[nodiscard]] Checked<LayerAttention> draft_layer() const {
     LayerAttention out;
     out.draft = true;
-    DEEPINFER_CHECK(set_kernels(out));
+    KERNELPATH_CHECK_OK(set_kernels(out));
     out.prefill.clear();
     // A prefill engine builds them for their cache only.
     if (arguments.engine_type == EngineType::kPrompt) out.decode.clear();
@@ -192,13 +192,13 @@ Checked<std::vector<LayerAttention>> build_attention(const AttentionInput& input
   const Model& model = input.model;
   std::vector<LayerAttention> layers;
   for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
-    DEEPINFER_TRY(built, builder.backbone_layer(layer));
+    KERNELPATH_TRY(built, builder.backbone_layer(layer));
     layers.push_back(built);
   }
   // Their caches exist with drafting off too, their attention does not.
   const std::int64_t drafts = input.limits.draft_length != 0 ? model.num_draft_layers : 0;
   for (std::int64_t draft = 0; draft < drafts; ++draft) {
-    DEEPINFER_TRY(built, builder.draft_layer());
+    KERNELPATH_TRY(built, builder.draft_layer());
     layers.push_back(built);
   }
   return layers;

@@ -3,6 +3,7 @@
 #include "base/result.h"
 
 #include <string>
+#include <utility>
 
 namespace kernelpath::engines::deepinfer {
 
@@ -11,8 +12,8 @@ struct Fault {
   std::string stage;      // of start-up: "args", "configs", "runner", "kernels", "build", …
   std::string type;       // "AssertionError"
   std::string text = {};  // as the engine words it; empty for a bare assertion
-  std::string rule =
-      {};  // our name of the check: "tokens-per-block-not-128"; empty where it has none
+  // Our name of the check: "tokens-per-block-not-128"; empty where it has none.
+  std::string rule = {};
 };
 
 template <class Value>
@@ -30,15 +31,11 @@ inline tl::unexpected<Fault> refuse(std::string stage, std::string rule, std::st
 
 }  // namespace kernelpath::engines::deepinfer
 
-// Checked's counterparts of KERNELPATH_TRY and KERNELPATH_CHECK_OK.
-#define DEEPINFER_TRY_INNER(name, expression, temporary)                 \
-  auto temporary = (expression);                                         \
-  if (!temporary) return ::tl::unexpected(std::move(temporary).error()); \
-  auto& name = *temporary
-#define DEEPINFER_TRY(name, expression) \
-  DEEPINFER_TRY_INNER(name, expression, KERNELPATH_CONCAT(checked_, __LINE__))
-#define DEEPINFER_CHECK(expression)                                                \
-  do {                                                                             \
-    auto checked_value = (expression);                                             \
-    if (!checked_value) return ::tl::unexpected(std::move(checked_value).error()); \
-  } while (false)
+namespace kernelpath {
+
+// KERNELPATH_TRY and KERNELPATH_CHECK_OK pass on what a Checked holds by it.
+inline tl::unexpected<engines::deepinfer::Fault> fail(engines::deepinfer::Fault fault) {
+  return tl::unexpected(std::move(fault));
+}
+
+}  // namespace kernelpath

@@ -38,13 +38,13 @@ Checked<GraphPlan> plan_graphs(const Arguments& arguments, const Limits& limits,
   plan.main = !variables.flag("ENFORCE_EAGER") && arguments.engine_type != EngineType::kPrompt;
   plan.draft = plan.main && !variables.flag("DFLASH_ENFORCE_EAGER") && limits.draft_length > 0;
   if (plan.main) {
-    DEEPINFER_TRY(interval, variables.integer("CUDAGRAPH_BATCH_SIZE_INTERVAL", kStage));
-    DEEPINFER_TRY(sizes, graph_sizes(limits.max_num_decoding_tokens, interval, kStage));
+    KERNELPATH_TRY(interval, variables.integer("CUDAGRAPH_BATCH_SIZE_INTERVAL", kStage));
+    KERNELPATH_TRY(sizes, graph_sizes(limits.max_num_decoding_tokens, interval, kStage));
     plan.main_sizes = std::move(sizes);
   }
   if (plan.draft) {
-    DEEPINFER_TRY(interval, variables.integer("DFLASH_CUDAGRAPH_BATCH_SIZE_INTERVAL", kStage));
-    DEEPINFER_TRY(sizes, graph_sizes(arguments.max_num_seqs, interval, kStage));
+    KERNELPATH_TRY(interval, variables.integer("DFLASH_CUDAGRAPH_BATCH_SIZE_INTERVAL", kStage));
+    KERNELPATH_TRY(sizes, graph_sizes(arguments.max_num_seqs, interval, kStage));
     plan.draft_sizes = std::move(sizes);
   }
   return plan;

@@ -80,15 +80,15 @@ std::int64_t slot_bytes(const Model& model, std::int64_t ring_tokens, std::int64
 Checked<WindowRing> window_ring(const Model& model, const Variables& variables,
                                 std::string_view stage) {
   WindowRing ring;
-  DEEPINFER_TRY(backtracking, variables.backtracking_tokens(stage));
+  KERNELPATH_TRY(backtracking, variables.backtracking_tokens(stage));
   ring.inference = model.sliding_window > 0 ? model.sliding_window + backtracking : 0;
   ring.stored = ring.inference;
   if (!variables.flag("PREFILL_STORE_EXTRA_STATE")) return ring;
-  DEEPINFER_TRY(extra, variables.count("PREFILL_STORE_EXTRA_SIZE", stage));
-  DEEPINFER_TRY(mode, variables.truncation_mode(stage));
+  KERNELPATH_TRY(extra, variables.count("PREFILL_STORE_EXTRA_SIZE", stage));
+  KERNELPATH_TRY(mode, variables.truncation_mode(stage));
   ring.stored += extra;
   if (mode != "off") {
-    DEEPINFER_TRY(keep, variables.count("YOCO_PREFILL_KEEP_TOKENS", stage));
+    KERNELPATH_TRY(keep, variables.count("YOCO_PREFILL_KEEP_TOKENS", stage));
     ring.stored += keep;
   }
   return ring;
@@ -105,8 +105,8 @@ Checked<KvCache> size_kv_cache(const Model& model, const Topology& topology,
   cache.index_bytes_per_token = index_bytes_per_token(model);
   lay_out_block(model, topology, cache);
 
-  DEEPINFER_TRY(ring, window_ring(model, variables, kStage));
-  DEEPINFER_TRY(backtracking, variables.backtracking_tokens(kStage));
+  KERNELPATH_TRY(ring, window_ring(model, variables, kStage));
+  KERNELPATH_TRY(backtracking, variables.backtracking_tokens(kStage));
   cache.swa_tokens_inference = ring.inference;
   cache.swa_tokens_per_slot = ring.stored;
   cache.swa_bytes_per_layer = rounded_up(ring.stored * kMxfp8BytesPerToken, kAlignment);
@@ -119,7 +119,7 @@ Checked<KvCache> size_kv_cache(const Model& model, const Topology& topology,
   cache.swa_layers_dropped = model.all_layers() - cache.swa_layers_stored;
   cache.state_to_disk =
       cache.swa_layers_stored * rounded_up(ring.inference * kMxfp8BytesPerToken, kAlignment);
-  DEEPINFER_TRY(ratio, variables.number("NUM_STATE_SLOTS_RATIO", kStage));
+  KERNELPATH_TRY(ratio, variables.number("NUM_STATE_SLOTS_RATIO", kStage));
   const double slots = std::floor(static_cast<double>(arguments.max_num_seqs) * ratio);
   constexpr double kMostSlots = 1e15;
   cache.num_state_slots = std::abs(slots) < kMostSlots ? static_cast<std::int64_t>(slots) + 1 : 0;

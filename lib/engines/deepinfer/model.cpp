@@ -51,7 +51,7 @@ class Fields {
     return found;
   }
   [[nodiscard]] Checked<std::int64_t> integer(std::string_view key) const {
-    DEEPINFER_TRY(found, value(key));
+    KERNELPATH_TRY(found, value(key));
     return integer_of(key, *found);
   }
   [[nodiscard]] Checked<std::int64_t> integer_or(std::string_view key,
@@ -61,16 +61,16 @@ class Fields {
     return integer_of(key, *found);
   }
   [[nodiscard]] Checked<std::vector<std::int64_t>> integers(std::string_view key) const {
-    DEEPINFER_TRY(found, value(key));
+    KERNELPATH_TRY(found, value(key));
     return integers_of(key, *found);
   }
   [[nodiscard]] Checked<std::string> text(std::string_view key) const {
-    DEEPINFER_TRY(found, value(key));
+    KERNELPATH_TRY(found, value(key));
     return found->is_string() ? found->as_string() : found->brief();
   }
   // Asks for keys whose values decide nothing here.
   [[nodiscard]] Checked<bool> require(std::span<const std::string_view> keys) const {
-    for (const std::string_view key : keys) DEEPINFER_CHECK(value(key));
+    for (const std::string_view key : keys) KERNELPATH_CHECK_OK(value(key));
     return true;
   }
   [[nodiscard]] const json::Value* find(std::string_view key) const { return object_->find(key); }
@@ -89,7 +89,7 @@ class Fields {
     if (!value.is_array()) return raise(wrong_type(key, value, "a list of integers"));
     std::vector<std::int64_t> out;
     for (const json::Value& item : value.items()) {
-      DEEPINFER_TRY(number, integer_of(key, item));
+      KERNELPATH_TRY(number, integer_of(key, item));
       out.push_back(number);
     }
     return out;
@@ -111,7 +111,7 @@ bool is_true(const json::Value* value) {
 // "Unsupported HF KEY: VALUE; expected VALUE" unless the field has the one value that is taken.
 Checked<bool> expect_value(const Fields& fields, std::string_view key, const json::Value& expected,
                            std::string_view rule) {
-  DEEPINFER_TRY(found, fields.value(key));
+  KERNELPATH_TRY(found, fields.value(key));
   if (*found == expected) return true;
   // Python's True == 1 and False == 0.
   if (found->is_bool() && expected.is_number() &&
@@ -129,50 +129,50 @@ Checked<bool> expect_value(const Fields& fields, std::string_view key, const jso
 
 Checked<bool> check_fixed_values(const Fields& top, const Fields& text) {
   const auto word = [](std::string_view value) { return json::Value::string(std::string(value)); };
-  DEEPINFER_CHECK(expect_value(text, "hidden_act", word("silu"), "text-field-value"));
-  DEEPINFER_CHECK(
+  KERNELPATH_CHECK_OK(expect_value(text, "hidden_act", word("silu"), "text-field-value"));
+  KERNELPATH_CHECK_OK(
       expect_value(text, "attention_bias", json::Value::boolean(false), "text-field-value"));
-  DEEPINFER_CHECK(
+  KERNELPATH_CHECK_OK(
       expect_value(text, "attention_dropout", json::Value::number(0.0), "text-field-value"));
-  DEEPINFER_CHECK(
+  KERNELPATH_CHECK_OK(
       expect_value(text, "num_key_value_heads", json::Value::integer(1), "text-field-value"));
-  DEEPINFER_CHECK(expect_value(top, "dtype", word("bfloat16"), "dtype"));
-  DEEPINFER_TRY(quantization, top.value("quantization_config"));
+  KERNELPATH_CHECK_OK(expect_value(top, "dtype", word("bfloat16"), "dtype"));
+  KERNELPATH_TRY(quantization, top.value("quantization_config"));
   const Fields quant(*quantization);
   constexpr std::string_view kRule = "quantization-field-value";
-  DEEPINFER_CHECK(expect_value(quant, "quant_method", word("fp8"), kRule));
-  DEEPINFER_CHECK(expect_value(quant, "expert_dtype", word("fp4"), kRule));
-  DEEPINFER_CHECK(expect_value(quant, "activation_scheme", word("dynamic"), kRule));
+  KERNELPATH_CHECK_OK(expect_value(quant, "quant_method", word("fp8"), kRule));
+  KERNELPATH_CHECK_OK(expect_value(quant, "expert_dtype", word("fp4"), kRule));
+  KERNELPATH_CHECK_OK(expect_value(quant, "activation_scheme", word("dynamic"), kRule));
   const json::Value block =
       json::Value::array({json::Value::integer(32), json::Value::integer(32)});
-  DEEPINFER_CHECK(expect_value(quant, "weight_block_size", block, kRule));
+  KERNELPATH_CHECK_OK(expect_value(quant, "weight_block_size", block, kRule));
   return expect_value(quant, "scale_fmt", word("ue8m0"), kRule);
 }
 
 Checked<bool> read_sharing(const Fields& text, Model& model) {
-  DEEPINFER_TRY(layers, text.integer("num_hidden_layers"));
-  DEEPINFER_TRY(drafts, text.integer_or("num_nextn_predict_layers", 0));
+  KERNELPATH_TRY(layers, text.integer("num_hidden_layers"));
+  KERNELPATH_TRY(drafts, text.integer_or("num_nextn_predict_layers", 0));
   if (layers < 0 || drafts < 0 || layers > kMostLayers || drafts > kMostLayers) {
     return raise(value_error(
         fmt::format("{} layers and {} draft layers are no model", layers, drafts), "layer-count"));
   }
   model.num_layers = layers;
   model.num_draft_layers = drafts;
-  DEEPINFER_TRY(candidate, text.value("candidate_source_layer_id"));
-  DEEPINFER_TRY(index_sources, text.integers("index_source_layer_ids"));
-  DEEPINFER_TRY(kv_sources, text.integers("kv_source_layer_ids"));
+  KERNELPATH_TRY(candidate, text.value("candidate_source_layer_id"));
+  KERNELPATH_TRY(index_sources, text.integers("index_source_layer_ids"));
+  KERNELPATH_TRY(kv_sources, text.integers("kv_source_layer_ids"));
   model.index_sources = index_sources;
   model.kv_sources = kv_sources;
   model.index_k_sources = kv_sources;
   if (const json::Value* own = text.find("index_k_source_layer_ids")) {
-    DEEPINFER_TRY(index_k, Fields::integers_of("index_k_source_layer_ids", *own));
+    KERNELPATH_TRY(index_k, Fields::integers_of("index_k_source_layer_ids", *own));
     model.index_k_sources = index_k;
   }
   if (!candidate->is_null()) {
     CandidateSettings settings;
-    DEEPINFER_TRY(source, Fields::integer_of("candidate_source_layer_id", *candidate));
-    DEEPINFER_TRY(blocks, text.integer("candidate_topk_blocks"));
-    DEEPINFER_TRY(block_size, text.integer("candidate_block_size"));
+    KERNELPATH_TRY(source, Fields::integer_of("candidate_source_layer_id", *candidate));
+    KERNELPATH_TRY(blocks, text.integer("candidate_topk_blocks"));
+    KERNELPATH_TRY(block_size, text.integer("candidate_block_size"));
     settings = {.source_layer = source, .topk_blocks = blocks, .block_size = block_size};
     model.candidates = settings;
   }
@@ -187,28 +187,29 @@ Checked<bool> read_sharing(const Fields& text, Model& model) {
 }
 
 Checked<bool> read_vision(const Fields& top, const Fields& text) {
-  DEEPINFER_TRY(vision, top.value("vision_config"));
+  KERNELPATH_TRY(vision, top.value("vision_config"));
   const Fields fields(*vision);
-  DEEPINFER_CHECK(fields.value("hidden_size"));
-  DEEPINFER_CHECK(text.value("hidden_size"));
+  KERNELPATH_CHECK_OK(fields.value("hidden_size"));
+  KERNELPATH_CHECK_OK(text.value("hidden_size"));
   return fields.require(std::array{std::string_view("downsample_ratio")});
 }
 
 Checked<bool> read_attention(const Fields& text, Model& model) {
-  DEEPINFER_TRY(heads, text.integer("num_attention_heads"));
+  KERNELPATH_TRY(heads, text.integer("num_attention_heads"));
   model.num_attention_heads = heads;
-  DEEPINFER_CHECK(text.require(
+  KERNELPATH_CHECK_OK(text.require(
       std::to_array<std::string_view>({"vocab_size", "max_position_embeddings", "rms_norm_eps",
                                        "swiglu_limit", "tie_word_embeddings"})));
-  DEEPINFER_TRY(window, text.integer("sliding_window"));
+  KERNELPATH_TRY(window, text.integer("sliding_window"));
   model.sliding_window = window;
-  DEEPINFER_CHECK(text.require(std::to_array<std::string_view>({"rope_theta", "q_lora_rank"})));
-  DEEPINFER_TRY(head_dim, text.integer("head_dim"));
-  DEEPINFER_TRY(rope_dim, text.integer("qk_rope_head_dim"));
-  DEEPINFER_CHECK(text.value("o_lora_rank"));
-  DEEPINFER_TRY(groups, text.integer("o_groups"));
-  DEEPINFER_TRY(hc_mult, text.integer("hc_mult"));
-  DEEPINFER_CHECK(text.require(std::to_array<std::string_view>({"hc_eps", "hc_sinkhorn_iters"})));
+  KERNELPATH_CHECK_OK(text.require(std::to_array<std::string_view>({"rope_theta", "q_lora_rank"})));
+  KERNELPATH_TRY(head_dim, text.integer("head_dim"));
+  KERNELPATH_TRY(rope_dim, text.integer("qk_rope_head_dim"));
+  KERNELPATH_CHECK_OK(text.value("o_lora_rank"));
+  KERNELPATH_TRY(groups, text.integer("o_groups"));
+  KERNELPATH_TRY(hc_mult, text.integer("hc_mult"));
+  KERNELPATH_CHECK_OK(
+      text.require(std::to_array<std::string_view>({"hc_eps", "hc_sinkhorn_iters"})));
   model.head_dim = head_dim;
   model.qk_rope_head_dim = rope_dim;
   model.o_groups = groups;
@@ -220,7 +221,7 @@ Checked<bool> read_attention(const Fields& text, Model& model) {
 
 // The first layer of ratio 1, over draft entries too.
 Checked<bool> read_boundary(const Fields& text, Model& model) {
-  DEEPINFER_TRY(ratios, text.integers("compress_ratios"));
+  KERNELPATH_TRY(ratios, text.integers("compress_ratios"));
   model.compress_ratios = ratios;
   const auto first = std::ranges::find(ratios, 1);
   if (first == ratios.end()) {
@@ -232,13 +233,13 @@ Checked<bool> read_boundary(const Fields& text, Model& model) {
 }
 
 Checked<bool> read_experts(const Fields& text, Model& model) {
-  DEEPINFER_CHECK(text.value("moe_intermediate_size"));
-  DEEPINFER_TRY(routed, text.integer("n_routed_experts"));
-  DEEPINFER_CHECK(text.require(std::to_array<std::string_view>(
+  KERNELPATH_CHECK_OK(text.value("moe_intermediate_size"));
+  KERNELPATH_TRY(routed, text.integer("n_routed_experts"));
+  KERNELPATH_CHECK_OK(text.require(std::to_array<std::string_view>(
       {"n_shared_experts", "num_experts_per_tok", "routed_scaling_factor"})));
-  DEEPINFER_TRY(scoring, text.text("scoring_func"));
-  DEEPINFER_TRY(norm, text.value("norm_topk_prob"));
-  DEEPINFER_TRY(method, text.text("topk_method"));
+  KERNELPATH_TRY(scoring, text.text("scoring_func"));
+  KERNELPATH_TRY(norm, text.value("norm_topk_prob"));
+  KERNELPATH_TRY(method, text.text("topk_method"));
   model.routed_experts = routed;
   model.scoring_func = scoring;
   model.topk_method = method;
@@ -247,13 +248,13 @@ Checked<bool> read_experts(const Fields& text, Model& model) {
 }
 
 Checked<bool> read_draft(const Fields& top, const Fields& text, Model& model) {
-  DEEPINFER_CHECK(text.value("dspark_block_size"));
-  DEEPINFER_TRY(targets, text.integers("dspark_target_layer_ids"));
-  DEEPINFER_TRY(rank, text.integer("dspark_markov_rank"));
-  DEEPINFER_CHECK(top.value("pad_token_id"));
-  DEEPINFER_CHECK(text.value("dspark_noise_token_id"));
-  DEEPINFER_TRY(routed, text.integer("dspark_n_routed_experts"));
-  DEEPINFER_CHECK(text.value("dspark_num_experts_per_tok"));
+  KERNELPATH_CHECK_OK(text.value("dspark_block_size"));
+  KERNELPATH_TRY(targets, text.integers("dspark_target_layer_ids"));
+  KERNELPATH_TRY(rank, text.integer("dspark_markov_rank"));
+  KERNELPATH_CHECK_OK(top.value("pad_token_id"));
+  KERNELPATH_CHECK_OK(text.value("dspark_noise_token_id"));
+  KERNELPATH_TRY(routed, text.integer("dspark_n_routed_experts"));
+  KERNELPATH_CHECK_OK(text.value("dspark_num_experts_per_tok"));
   model.draft_target_layers = targets;
   model.draft_markov_rank = rank;
   model.draft_routed_experts = routed;
@@ -263,12 +264,13 @@ Checked<bool> read_draft(const Fields& top, const Fields& text, Model& model) {
 Checked<bool> read_engram(const Fields& top, const Fields& text, Model& model) {
   const json::Value* layers = text.find("engram_layer_ids");
   if (!is_true(layers)) return true;
-  DEEPINFER_TRY(ids, Fields::integers_of("engram_layer_ids", *layers));
-  DEEPINFER_TRY(ngram, text.integer("engram_max_ngram_size"));
-  DEEPINFER_CHECK(text.require(
+  KERNELPATH_TRY(ids, Fields::integers_of("engram_layer_ids", *layers));
+  KERNELPATH_TRY(ngram, text.integer("engram_max_ngram_size"));
+  KERNELPATH_CHECK_OK(text.require(
       std::to_array<std::string_view>({"engram_vocab_size", "engram_n_heads", "engram_head_dim"})));
-  DEEPINFER_CHECK(top.require(std::to_array<std::string_view>({"bos_token_id", "eos_token_id"})));
-  DEEPINFER_CHECK(text.value("engram_pad_token_id"));
+  KERNELPATH_CHECK_OK(
+      top.require(std::to_array<std::string_view>({"bos_token_id", "eos_token_id"})));
+  KERNELPATH_CHECK_OK(text.value("engram_pad_token_id"));
   model.engram = {.layers = ids,
                   .max_ngram = ngram,
                   .compressed_tokenizer = is_true(text.find("engram_compressed_vocab_size"))};
@@ -290,10 +292,10 @@ Checked<bool> read_compression(const Fields& text, Model& model) {
                               model.num_layers, model.num_draft_layers));
   }
   if (!model.any_compressed()) return true;
-  DEEPINFER_CHECK(text.value("compress_rope_theta"));
-  DEEPINFER_TRY(topk, text.integer("index_topk"));
-  DEEPINFER_TRY(heads, text.integer("index_n_heads"));
-  DEEPINFER_TRY(head_dim, text.integer("index_head_dim"));
+  KERNELPATH_CHECK_OK(text.value("compress_rope_theta"));
+  KERNELPATH_TRY(topk, text.integer("index_topk"));
+  KERNELPATH_TRY(heads, text.integer("index_n_heads"));
+  KERNELPATH_TRY(head_dim, text.integer("index_head_dim"));
   model.index_topk = topk;
   model.index_n_heads = heads;
   model.index_head_dim = head_dim;
@@ -344,21 +346,22 @@ Checked<std::string> read_architecture(const json::Value* config, std::string_vi
 }
 
 Checked<Model> read_model(const json::Value* config, std::string_view folder) {
-  DEEPINFER_CHECK(read_architecture(config, folder));
+  KERNELPATH_CHECK_OK(read_architecture(config, folder));
   const Fields top(*config);
-  DEEPINFER_TRY(text_config, top.value("text_config"));
+  KERNELPATH_TRY(text_config, top.value("text_config"));
   const Fields text(*text_config);
-  DEEPINFER_CHECK(check_fixed_values(top, text));
+  KERNELPATH_CHECK_OK(check_fixed_values(top, text));
   Model model;
-  DEEPINFER_CHECK(read_sharing(text, model));
-  DEEPINFER_CHECK(read_vision(top, text));
-  DEEPINFER_CHECK(read_attention(text, model));
-  DEEPINFER_CHECK(read_boundary(text, model));
-  DEEPINFER_CHECK(read_experts(text, model));
-  DEEPINFER_CHECK(read_draft(top, text, model));
-  DEEPINFER_CHECK(read_engram(top, text, model));
-  DEEPINFER_CHECK(read_compression(text, model));
-  DEEPINFER_CHECK(top.require(std::to_array<std::string_view>({"bos_token_id", "eos_token_id"})));
+  KERNELPATH_CHECK_OK(read_sharing(text, model));
+  KERNELPATH_CHECK_OK(read_vision(top, text));
+  KERNELPATH_CHECK_OK(read_attention(text, model));
+  KERNELPATH_CHECK_OK(read_boundary(text, model));
+  KERNELPATH_CHECK_OK(read_experts(text, model));
+  KERNELPATH_CHECK_OK(read_draft(top, text, model));
+  KERNELPATH_CHECK_OK(read_engram(top, text, model));
+  KERNELPATH_CHECK_OK(read_compression(text, model));
+  KERNELPATH_CHECK_OK(
+      top.require(std::to_array<std::string_view>({"bos_token_id", "eos_token_id"})));
   return model;
 }
 

@@ -81,8 +81,8 @@ Result<std::optional<Given>> given_value(const Deployment& deployment, std::stri
 Result<void> check_names(const Deployment& deployment) {
   for (const auto& [field, value] : deployment.settings) {
     const auto table = argument_table();
-    const bool known =
-        std::ranges::any_of(table, [&](const ArgumentInfo& info) { return info.name == field; });
+    const bool known = std::ranges::any_of(
+        table, [&key = field](const ArgumentInfo& info) { return info.name == key; });
     if (known) continue;
     std::vector<std::string_view> names;
     for (const ArgumentInfo& info : table) names.push_back(info.name);

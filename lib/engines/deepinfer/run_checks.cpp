@@ -46,9 +46,9 @@ std::string python_list(const std::set<std::string>& names) {
 
 Checked<std::int64_t> check_rebalancing(const Variables& variables) {
   constexpr std::string_view kStage = "eplb";
-  DEEPINFER_TRY(window, variables.integer("EXPERT_COUNT_WINDOW_SIZE", kStage));
-  DEEPINFER_TRY(interval, variables.integer("EXPERT_REARRANGEMENT_STEP_INTERVAL", kStage));
-  DEEPINFER_TRY(statistics, variables.integer("MOE_LB_STAT_INTERVAL", kStage));
+  KERNELPATH_TRY(window, variables.integer("EXPERT_COUNT_WINDOW_SIZE", kStage));
+  KERNELPATH_TRY(interval, variables.integer("EXPERT_REARRANGEMENT_STEP_INTERVAL", kStage));
+  KERNELPATH_TRY(statistics, variables.integer("MOE_LB_STAT_INTERVAL", kStage));
   if (window < 0) {
     return raise(
         fault(kStage, "ValueError",
@@ -180,11 +180,11 @@ Checked<std::int64_t> check_scheduler_limits(const Arguments& arguments,
                        "channel); it must be deployed with stop_preempted_request=true "
                        "(--stop-preempted-request)"));
   }
-  DEEPINFER_TRY(limits, resolve_limits(arguments, variables));
+  KERNELPATH_TRY(limits, resolve_limits(arguments, variables));
   const bool stated = variables.text("DEEPINFER_PREFILL_MAX_SUM_SEQLEN_K") != nullptr;
   std::int64_t limit = 0;
   if (stated) {
-    DEEPINFER_TRY(value, variables.integer("PREFILL_MAX_SUM_SEQLEN_K", kStage));
+    KERNELPATH_TRY(value, variables.integer("PREFILL_MAX_SUM_SEQLEN_K", kStage));
     limit = value;
   }
   if (limit == 0) limit = kUnlimited;

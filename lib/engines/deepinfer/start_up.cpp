@@ -26,8 +26,8 @@ struct AttemptIntervals {
 
 Checked<AttemptIntervals> read_arguments_stage(const Question& question, StartUp& out) {
   AttemptIntervals intervals;
-  DEEPINFER_TRY(prefill, question.variables.integer("PREFILL_ATTEMPT_INTERVAL", "args"));
-  DEEPINFER_TRY(any, question.variables.integer("PREFILL_ANY_ATTEMPT_INTERVAL", "args"));
+  KERNELPATH_TRY(prefill, question.variables.integer("PREFILL_ATTEMPT_INTERVAL", "args"));
+  KERNELPATH_TRY(any, question.variables.integer("PREFILL_ANY_ATTEMPT_INTERVAL", "args"));
   intervals = {.prefill = prefill, .any = any};
   if (!question.arguments.unknown.empty()) {
     return raise({.stage = "args",
@@ -43,7 +43,7 @@ Checked<AttemptIntervals> read_arguments_stage(const Question& question, StartUp
 
 Checked<bool> check_scheduler(const Question& question, const Limits& limits,
                               const AttemptIntervals& intervals) {
-  constexpr std::string_view kStage = "configs";
+  static constexpr std::string_view kStage = "configs";
   if (!question.arguments.chunked_prefill && limits.max_num_batched_tokens < limits.max_model_len) {
     return raise(value_error(
         kStage,
@@ -60,7 +60,8 @@ Checked<bool> check_scheduler(const Question& question, const Limits& limits,
     return raise(
         value_error(kStage, fmt::format("{} ({}) should be >= 1", name, value), std::move(rule)));
   };
-  DEEPINFER_CHECK(check("prefill_attempt_interval", intervals.prefill, "prefill-attempt-interval"));
+  KERNELPATH_CHECK_OK(
+      check("prefill_attempt_interval", intervals.prefill, "prefill-attempt-interval"));
   return check("prefill_any_attempt_interval", intervals.any, "prefill-any-attempt-interval");
 }
 
@@ -69,9 +70,9 @@ Checked<bool> configure(const Question& question, const AttemptIntervals& interv
   const std::string stage = "configs";
   const std::string format = to_lower(question.arguments.load_format);
   if (format != "auto" && format != "dummy") return refuse(stage, "load-format");
-  DEEPINFER_TRY(limits, resolve_limits(question.arguments, question.variables));
-  DEEPINFER_TRY(model, read_model(question.config, question.folder));
-  DEEPINFER_TRY(topology, build_topology(model, question.variables));
+  KERNELPATH_TRY(limits, resolve_limits(question.arguments, question.variables));
+  KERNELPATH_TRY(model, read_model(question.config, question.folder));
+  KERNELPATH_TRY(topology, build_topology(model, question.variables));
   const std::int64_t block = question.arguments.tokens_per_block;
   if (block != -1 && block != kTokensPerBlock) {
     return refuse(stage, "tokens-per-block-not-128",
@@ -84,8 +85,8 @@ Checked<bool> configure(const Question& question, const AttemptIntervals& interv
                                          question.arguments.gpu_memory_utilization_text),
                              "gpu-memory-above-1"));
   }
-  DEEPINFER_TRY(parallel, resolve_parallel_sizes(question.arguments));
-  DEEPINFER_CHECK(check_scheduler(question, limits, intervals));
+  KERNELPATH_TRY(parallel, resolve_parallel_sizes(question.arguments));
+  KERNELPATH_CHECK_OK(check_scheduler(question, limits, intervals));
   out.multimodal = question.arguments.engine_type != EngineType::kCompletion;
   out.limits = limits;
   out.parallel = parallel;
@@ -95,13 +96,13 @@ Checked<bool> configure(const Question& question, const AttemptIntervals& interv
 }
 
 Checked<bool> configure_worker(const Question& question, StartUp& out) {
-  DEEPINFER_TRY(graphs, plan_graphs(question.arguments, *out.limits, question.variables));
+  KERNELPATH_TRY(graphs, plan_graphs(question.arguments, *out.limits, question.variables));
   out.graphs = std::move(graphs);
   if (question.machine.platform == Platform::kAscend &&
       question.variables.flag("BATCH_INVARIANT")) {
     return refuse("kernels", "batch-invariant-on-ascend");
   }
-  DEEPINFER_TRY(extra, question.variables.count("OVERRIDE_NUM_EXTRA_EXPERTS", "load"));
+  KERNELPATH_TRY(extra, question.variables.count("OVERRIDE_NUM_EXTRA_EXPERTS", "load"));
   const Model& model = *out.model;
   const std::int64_t ranks = out.parallel->expert;
   out.experts = Experts{
@@ -116,7 +117,7 @@ Checked<bool> configure_worker(const Question& question, StartUp& out) {
 Checked<Truncation> resolve_truncation(const Model& model, const Variables& variables) {
   constexpr std::string_view kStage = "yoco";
   Truncation out;
-  DEEPINFER_TRY(mode, variables.truncation_mode(kStage));
+  KERNELPATH_TRY(mode, variables.truncation_mode(kStage));
   out.mode = mode;
   out.boundary_layer = model.boundary;
   if (mode != "off") out.boundary = model.boundary;
@@ -146,11 +147,11 @@ Checked<Truncation> resolve_truncation(const Model& model, const Variables& vari
 
 Checked<bool> check_loaded_truncation(const Model& model, const Variables& variables) {
   const std::string stage = "load";
-  DEEPINFER_TRY(mode, variables.truncation_mode(stage));
+  KERNELPATH_TRY(mode, variables.truncation_mode(stage));
   if (mode == "off") return true;
   if (model.sliding_window <= 0) return refuse(stage, "yoco-window-not-positive");
-  DEEPINFER_TRY(keep, variables.count("YOCO_PREFILL_KEEP_TOKENS", stage));
-  DEEPINFER_TRY(backtracking, variables.backtracking_tokens(stage));
+  KERNELPATH_TRY(keep, variables.count("YOCO_PREFILL_KEEP_TOKENS", stage));
+  KERNELPATH_TRY(backtracking, variables.backtracking_tokens(stage));
   if (keep >= model.sliding_window + backtracking) return true;
   return refuse(stage, "yoco-keep-tokens-too-small",
                 fmt::format("DEEPINFER_YOCO_PREFILL_KEEP_TOKENS ({}) must be >= window_size ({}) + "
@@ -160,7 +161,7 @@ Checked<bool> check_loaded_truncation(const Model& model, const Variables& varia
 
 Checked<bool> load_model(const Question& question, StartUp& out) {
   const Model& model = *out.model;
-  DEEPINFER_CHECK(check_parameter_tree(model, *out.topology));
+  KERNELPATH_CHECK_OK(check_parameter_tree(model, *out.topology));
   if (out.limits->draft_length > 0 && model.num_draft_layers == 0) {
     return raise({.stage = "build",
                   .type = "IndexError",
@@ -168,21 +169,21 @@ Checked<bool> load_model(const Question& question, StartUp& out) {
                                       out.limits->draft_length),
                   .rule = "no-draft-layer"});
   }
-  DEEPINFER_TRY(layers, build_attention({.model = model,
-                                         .topology = *out.topology,
-                                         .arguments = question.arguments,
-                                         .limits = *out.limits,
-                                         .variables = question.variables,
-                                         .machine = question.machine}));
+  KERNELPATH_TRY(layers, build_attention({.model = model,
+                                          .topology = *out.topology,
+                                          .arguments = question.arguments,
+                                          .limits = *out.limits,
+                                          .variables = question.variables,
+                                          .machine = question.machine}));
   out.layers = std::move(layers);
-  DEEPINFER_TRY(truncation, resolve_truncation(model, question.variables));
+  KERNELPATH_TRY(truncation, resolve_truncation(model, question.variables));
   out.truncation = std::move(truncation);
-  DEEPINFER_CHECK(check_loaded_truncation(model, question.variables));
-  DEEPINFER_TRY(ring, window_ring(model, question.variables, "load"));
+  KERNELPATH_CHECK_OK(check_loaded_truncation(model, question.variables));
+  KERNELPATH_TRY(ring, window_ring(model, question.variables, "load"));
   out.window_ring = ring;
   out.blocks_per_sequence = blocks_per_sequence(out.limits->runtime_model_len);
-  DEEPINFER_TRY(kv, size_kv_cache(model, *out.topology, question.arguments, question.variables,
-                                  kTokensPerBlock));
+  KERNELPATH_TRY(kv, size_kv_cache(model, *out.topology, question.arguments, question.variables,
+                                   kTokensPerBlock));
   out.kv = std::move(kv);
   return true;
 }
@@ -198,11 +199,11 @@ Checked<std::int64_t> bf16_tflops(const Machine& machine) {
 }
 
 Checked<bool> run(const Question& question, StartUp& out) {
-  DEEPINFER_TRY(intervals, read_arguments_stage(question, out));
-  DEEPINFER_CHECK(configure(question, intervals, out));
-  DEEPINFER_CHECK(configure_worker(question, out));
-  DEEPINFER_CHECK(load_model(question, out));
-  DEEPINFER_TRY(tflops, bf16_tflops(question.machine));
+  KERNELPATH_TRY(intervals, read_arguments_stage(question, out));
+  KERNELPATH_CHECK_OK(configure(question, intervals, out));
+  KERNELPATH_CHECK_OK(configure_worker(question, out));
+  KERNELPATH_CHECK_OK(load_model(question, out));
+  KERNELPATH_TRY(tflops, bf16_tflops(question.machine));
   out.bf16_tflops = tflops;
   return true;
 }

@@ -74,13 +74,14 @@ Checked<bool> check_refines(const std::vector<std::int64_t>& fine, std::string_v
 }
 
 Checked<bool> check_sharing(const Model& model, const Topology& topology) {
-  DEEPINFER_CHECK(check_map(model, topology.index_topk, "index-topk"));
-  DEEPINFER_CHECK(check_map(model, topology.index_k, "index-k"));
-  DEEPINFER_CHECK(check_map(model, topology.kv, "kv"));
+  KERNELPATH_CHECK_OK(check_map(model, topology.index_topk, "index-topk"));
+  KERNELPATH_CHECK_OK(check_map(model, topology.index_k, "index-k"));
+  KERNELPATH_CHECK_OK(check_map(model, topology.kv, "kv"));
   if (model.boundary < model.num_layers && !Topology::is_source(topology.kv, model.boundary)) {
     return refused("boundary-not-kv-source");
   }
-  DEEPINFER_CHECK(check_refines(topology.index_topk, "index-topk", topology.index_k, "index-k"));
+  KERNELPATH_CHECK_OK(
+      check_refines(topology.index_topk, "index-topk", topology.index_k, "index-k"));
   return check_refines(topology.index_k, "index-k", topology.kv, "kv");
 }
 
@@ -113,12 +114,12 @@ Checked<bool> check_candidates(const Model& model, const Topology& topology) {
 }
 
 Checked<bool> check_truncation(const Model& model, const Variables& variables) {
-  DEEPINFER_TRY(mode, variables.truncation_mode(kStage));
+  KERNELPATH_TRY(mode, variables.truncation_mode(kStage));
   if (mode == "off") return true;
   if (model.boundary <= 0 || model.boundary >= model.num_layers) {
     return refused("yoco-boundary-out-of-range");
   }
-  DEEPINFER_TRY(keep, variables.count("YOCO_PREFILL_KEEP_TOKENS", kStage));
+  KERNELPATH_TRY(keep, variables.count("YOCO_PREFILL_KEEP_TOKENS", kStage));
   if (keep <= 0) return refused("yoco-keep-tokens-not-positive");
   return true;
 }
@@ -136,7 +137,7 @@ Checked<Topology> build_topology(const Model& model, const Variables& variables)
   }
   // A model without compressed layers shares nothing: no map is built and none is checked.
   if (!model.any_compressed()) {
-    DEEPINFER_CHECK(check_truncation(model, variables));
+    KERNELPATH_CHECK_OK(check_truncation(model, variables));
     const std::vector<std::int64_t> own = source_map(model, {model.all_layers()});
     return Topology{.index_topk = own, .index_k = own, .kv = own};
   }
@@ -147,9 +148,9 @@ Checked<Topology> build_topology(const Model& model, const Variables& variables)
   Topology topology{.index_topk = source_map(model, model.index_sources),
                     .index_k = source_map(model, model.index_k_sources),
                     .kv = source_map(model, model.kv_sources)};
-  DEEPINFER_CHECK(check_sharing(model, topology));
-  DEEPINFER_CHECK(check_candidates(model, topology));
-  DEEPINFER_CHECK(check_truncation(model, variables));
+  KERNELPATH_CHECK_OK(check_sharing(model, topology));
+  KERNELPATH_CHECK_OK(check_candidates(model, topology));
+  KERNELPATH_CHECK_OK(check_truncation(model, variables));
   if (!model.engram.layers.empty() && !model.engram.compressed_tokenizer) {
     return refused("engram-needs-compressed-tokenizer",
                    "engram requires engram_cfg.enable_tokenizer_compression=True");

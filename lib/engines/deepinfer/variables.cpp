@@ -164,7 +164,7 @@ Checked<std::int64_t> Variables::integer(std::string_view name, std::string_view
 
 Checked<std::int64_t> Variables::count(std::string_view name, std::string_view stage) const {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  DEEPINFER_TRY(value, integer(name, stage));
+  KERNELPATH_TRY(value, integer(name, stage));
   if (value >= -kMost && value <= kMost) return value;
   return raise({.stage = std::string(stage),
                 .type = "OverflowError",
@@ -198,9 +198,9 @@ Checked<std::int64_t> Variables::draft_length(std::string_view stage) const {
 
 Checked<std::int64_t> Variables::backtracking_tokens(std::string_view stage) const {
   constexpr std::string_view kName = "MAX_BACKTRACKING_TOKENS";
-  DEEPINFER_TRY(draft, draft_length(stage));
+  KERNELPATH_TRY(draft, draft_length(stage));
   if (text(variable_named(kName).name) == nullptr) return draft + 1;
-  DEEPINFER_TRY(stated, count(kName, stage));
+  KERNELPATH_TRY(stated, count(kName, stage));
   return std::max(stated, draft + 1);
 }
 
@@ -210,10 +210,10 @@ Checked<std::vector<double>> Variables::temperatures(std::string_view stage) con
   const std::string_view whole = text_or_default(kName);
   std::vector<double> out;
   for (const std::string_view part : split(whole, ',')) {
-    DEEPINFER_TRY(value, read_number(variable, part, stage));
+    KERNELPATH_TRY(value, read_number(variable, part, stage));
     out.push_back(value);
   }
-  DEEPINFER_TRY(draft, draft_length(stage));
+  KERNELPATH_TRY(draft, draft_length(stage));
   if (out.size() == 1 || static_cast<std::int64_t>(out.size()) == draft) return out;
   return raise(bad_value(variable.name, stage,
                          fmt::format("has {} elements ({}) but DEEPINFER_USE_NEXTN_DECODE={}",
@@ -225,7 +225,7 @@ Checked<json::Value> Variables::value(const VariableInfo& variable, std::string_
   const bool named = variable.name.starts_with(kPrefix);
   const std::string_view name = named ? variable.name.substr(kPrefix.size()) : variable.name;
   if (name == "MAX_BACKTRACKING_TOKENS") {
-    DEEPINFER_TRY(tokens, backtracking_tokens(stage));
+    KERNELPATH_TRY(tokens, backtracking_tokens(stage));
     return json::Value::integer(tokens);
   }
   if (name == "ENGRAM_FORCE_GPU_STORAGE" && stated == nullptr) return json::Value::boolean(ascend_);
@@ -235,23 +235,23 @@ Checked<json::Value> Variables::value(const VariableInfo& variable, std::string_
     case VariableKind::kBoolean:
       return json::Value::boolean(is_true(text));
     case VariableKind::kInteger: {
-      DEEPINFER_TRY(number, read_integer(variable, text, stage));
+      KERNELPATH_TRY(number, read_integer(variable, text, stage));
       return json::Value::integer(number);
     }
     case VariableKind::kNumber: {
-      DEEPINFER_TRY(number, read_number(variable, text, stage));
+      KERNELPATH_TRY(number, read_number(variable, text, stage));
       return json::Value::number(number);
     }
     case VariableKind::kSeconds: {
-      DEEPINFER_TRY(seconds, read_integer(variable, text, stage));
+      KERNELPATH_TRY(seconds, read_integer(variable, text, stage));
       return json::Value::string(duration_text(seconds));
     }
     case VariableKind::kTruncationMode: {
-      DEEPINFER_TRY(mode, truncation_mode(stage));
+      KERNELPATH_TRY(mode, truncation_mode(stage));
       return json::Value::string(mode);
     }
     case VariableKind::kTemperatures: {
-      DEEPINFER_TRY(numbers, temperatures(stage));
+      KERNELPATH_TRY(numbers, temperatures(stage));
       std::vector<json::Value> items;
       items.reserve(numbers.size());
       for (const double number : numbers) items.push_back(json::Value::number(number));
