@@ -150,5 +150,17 @@ TEST(ValidateSglang, ReplacedValue_IsAFinding) {
   EXPECT_THAT(found, Contains(HasSubstr("SGL-PAGE")));
 }
 
+// What no check of the engine says, and users met.
+TEST(ValidateSglang, FailuresAfterTheStart_AreFound) {
+  EXPECT_THAT(ids({config_folder("deepseek-ai__DeepSeek-V2-Lite"), "--backend", "flashmla",
+                   "--page-size", "64", "--tp", "4", "--dcp", "2", "--sm", "90"},
+                  1),
+              Contains("SGL-RUN-FLASHMLA-DCP"));
+  EXPECT_THAT(ids({config_folder("deepseek-ai__DeepSeek-V3"), "--tp", "8", "--sm", "100"}, 0),
+              Contains("SGL-RUN-PREFIX-LSE"));
+  EXPECT_THAT(ids({"--kv", "fp8", "--set", "sglang.quantization_param_path=kv_scales.json"}, 0),
+              Contains("SGL-KV-SCALES-FILE"));
+}
+
 }  // namespace
 }  // namespace kernelpath::testing

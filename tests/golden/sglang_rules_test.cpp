@@ -23,11 +23,11 @@ namespace kernelpath::features {
 namespace {
 
 // Rules of checks that the recorder did not run: of the final arguments, of packages, and of
-// classes that break where they are built.
+// classes that break where they are built or at their first step.
 constexpr auto kNotRecorded = std::to_array<std::string_view>(
     {"SGL-BUILD-AITER", "SGL-BUILD-ASCEND", "SGL-BUILD-DSA-MODEL", "SGL-BUILD-FLASHINFER",
      "SGL-BUILD-FLASHMLA-MODEL", "SGL-BUILD-GPU", "SGL-BUILD-HPC-OPS", "SGL-LORA-SHAPES",
-     "SGL-MINDSPORE", "SGL-TWO-BATCH"});
+     "SGL-MINDSPORE", "SGL-RUN-FA-DCP", "SGL-RUN-FLASHMLA-DCP", "SGL-TWO-BATCH"});
 
 // Refusals of what only the resolution knows: what a family's rule set, head sizes that differ by
 // layer, what a checkpoint's own description makes of a method. With MODEL they are findings, too.
