@@ -100,14 +100,37 @@ WidenRow widen_row_of(DataType type) {
   return nullptr;
 }
 
-// Asks for the rows of the tokens [first, last) ahead of their use.
-inline void prefetch_rows(const TileRows& rows, std::int64_t first, std::int64_t last) {
-  for (std::int64_t t = first; t < last; ++t) {
-    for (std::int64_t line = 0; line < rows.row_bytes; line += 64) {
-      __builtin_prefetch(rows.data[t] + line);
+// Asks for rows ahead of their use, a line at a time between the arithmetic: the processor waits as
+// soon as it has asked for more lines than it can have under way (16 or so).
+class Ahead {
+ public:
+  Ahead(const TileRows& rows, std::int64_t first, std::int64_t last)
+      : data_(rows.data), token_(first), last_(larger(first, last)), bytes_(rows.row_bytes) {}
+
+  // Lines for each of `times` calls of ask(), so that all are asked for.
+  void spread_over(std::int64_t times) {
+    const std::int64_t lines = (last_ - token_) * ((bytes_ + kLine - 1) / kLine);
+    at_once_ = times > 0 ? (lines + times - 1) / times : lines;
+  }
+  void ask() {
+    for (std::int64_t i = 0; i < at_once_ && token_ < last_; ++i) {
+      __builtin_prefetch(data_[token_] + offset_);
+      offset_ += kLine;
+      if (offset_ < bytes_) continue;
+      offset_ = 0;
+      ++token_;
     }
   }
-}
+
+ private:
+  static constexpr std::int64_t kLine = 64;
+  const std::byte* const* data_;
+  std::int64_t token_;
+  std::int64_t last_;
+  std::int64_t bytes_;
+  std::int64_t offset_ = 0;
+  std::int64_t at_once_ = 1;
+};
 
 // Float rows of the tokens [first, last): where they are stored, or widened into `wide`.
 template <class Simd>
@@ -128,7 +151,8 @@ void float_rows(const TileRows& rows, std::int64_t first, std::int64_t last, flo
 
 // scores[row, column of t] = q[row] . k[t] for a block of kLanes tokens.
 template <class Simd>
-void score_block(const TileJob& job, const float* const* k_rows, std::int64_t column) {
+void score_block(const TileJob& job, const float* const* k_rows, std::int64_t column,
+                 Ahead& ahead) {
   using Reg = typename Simd::Reg;
   constexpr int kLanes = Simd::kLanes;
   for (std::int64_t row = 0; row < job.rows; ++row) {
@@ -136,6 +160,7 @@ void score_block(const TileJob& job, const float* const* k_rows, std::int64_t co
     Reg sums[kLanes];
     for (int t = 0; t < kLanes; ++t) sums[t] = Simd::zero();
     for (std::int64_t d = 0; d < job.k.dim; d += kLanes) {
+      ahead.ask();
       const Reg part = Simd::load(q + d);
 #pragma GCC unroll 16
       for (int t = 0; t < kLanes; ++t) {
@@ -152,11 +177,14 @@ void score_tile(const TileJob& job) {
   const float* rows[kLanes];
   for (std::int64_t t = 0; t < job.tokens; t += kLanes) {
     const std::int64_t last = smaller(t + kLanes, job.tokens);
-    prefetch_rows(job.k, last, smaller(last + kLanes, job.tokens));
+    // The next keys, or the first values.
+    Ahead ahead = last < job.tokens ? Ahead(job.k, last, smaller(last + kLanes, job.tokens))
+                                    : Ahead(job.v, 0, smaller(kWideTokens, job.tokens));
+    ahead.spread_over(job.rows * ((job.k.dim + kLanes - 1) / kLanes));
     float_rows<Simd>(job.k, t, last, job.wide, rows);
     // A short block repeats its last token; those columns are in no row's range.
     for (std::int64_t i = last - t; i < kLanes; ++i) rows[i] = rows[last - t - 1];
-    score_block<Simd>(job, rows, job.first_column + t);
+    score_block<Simd>(job, rows, job.first_column + t, ahead);
   }
 }
 
@@ -196,16 +224,23 @@ void soften_row(const TileJob& job, std::int64_t row) {
   job.sum[row] = Simd::sum_of(sum);
 }
 
+// Values of a block of tokens as floats, and a query row's weights of them.
+struct ValueBlock {
+  const float* p = nullptr;            // [tokens]
+  const float* const* rows = nullptr;  // [tokens]
+  Ahead* ahead = nullptr;              // to the next block
+};
+
 // acc[0, Regs * kLanes) += Σ p[t] * rows[t] over the tokens [first, last).
 template <class Simd, int Regs>
-void add_values(float* acc, const float* p, const float* const* rows, std::int64_t offset,
-                TokenRange tokens) {
+void add_values(float* acc, const ValueBlock& block, std::int64_t offset, TokenRange tokens) {
   using Reg = typename Simd::Reg;
   Reg sums[Regs];
   for (int i = 0; i < Regs; ++i) sums[i] = Simd::load(acc + i * Simd::kLanes);
   for (std::int32_t t = tokens.first; t < tokens.last; ++t) {
-    const Reg weight = Simd::set(p[t]);
-    const float* row = rows[t] + offset;
+    block.ahead->ask();
+    const Reg weight = Simd::set(block.p[t]);
+    const float* row = block.rows[t] + offset;
 #pragma GCC unroll 8
     for (int i = 0; i < Regs; ++i) {
       sums[i] = Simd::fma(weight, Simd::load(row + i * Simd::kLanes), sums[i]);
@@ -215,18 +250,17 @@ void add_values(float* acc, const float* p, const float* const* rows, std::int64
 }
 
 template <class Simd>
-void add_value_row(float* acc, const float* p, const float* const* rows, std::int64_t dim,
-                   TokenRange tokens) {
+void add_value_row(float* acc, const ValueBlock& block, std::int64_t dim, TokenRange tokens) {
   constexpr std::int64_t kLanes = Simd::kLanes;
   const std::int64_t width = (dim + kLanes - 1) / kLanes * kLanes;
   std::int64_t d = 0;
   for (; d + 8 * kLanes <= width; d += 8 * kLanes) {
-    add_values<Simd, 8>(acc + d, p, rows, d, tokens);
+    add_values<Simd, 8>(acc + d, block, d, tokens);
   }
   for (; d + 4 * kLanes <= width; d += 4 * kLanes) {
-    add_values<Simd, 4>(acc + d, p, rows, d, tokens);
+    add_values<Simd, 4>(acc + d, block, d, tokens);
   }
-  for (; d < width; d += kLanes) add_values<Simd, 1>(acc + d, p, rows, d, tokens);
+  for (; d < width; d += kLanes) add_values<Simd, 1>(acc + d, block, d, tokens);
 }
 
 template <class Simd>
@@ -234,18 +268,20 @@ void value_tile(const TileJob& job) {
   const std::int64_t stride = job.v.stride;
   for (std::int64_t i = 0; i < job.rows * stride; ++i) job.acc[i] = 0.0F;
   const float* rows[kWideTokens];
-  prefetch_rows(job.v, 0, smaller(kWideTokens, job.tokens));
   for (std::int64_t t = 0; t < job.tokens; t += kWideTokens) {
     const std::int64_t last = smaller(t + kWideTokens, job.tokens);
-    prefetch_rows(job.v, last, smaller(last + kWideTokens, job.tokens));
+    Ahead ahead(job.v, last, smaller(last + kWideTokens, job.tokens));
+    ahead.spread_over(job.rows * (last - t));
     float_rows<Simd>(job.v, t, last, job.wide, rows);
     for (std::int64_t row = 0; row < job.rows; ++row) {
       const TokenRange range = job.ranges[row];
       const TokenRange tokens{.first = static_cast<std::int32_t>(larger(range.first, t) - t),
                               .last = static_cast<std::int32_t>(smaller(range.last, last) - t)};
       if (tokens.first >= tokens.last) continue;
-      const float* p = job.scores + row * kScoreStride + job.first_column + t;
-      add_value_row<Simd>(job.acc + row * stride, p, rows, job.v.dim, tokens);
+      const ValueBlock block{.p = job.scores + row * kScoreStride + job.first_column + t,
+                             .rows = rows,
+                             .ahead = &ahead};
+      add_value_row<Simd>(job.acc + row * stride, block, job.v.dim, tokens);
     }
   }
 }

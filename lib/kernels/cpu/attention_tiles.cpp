@@ -142,18 +142,25 @@ void TileRunner::begin(const WorkItem& item) {
   }
 }
 
-void TileRunner::place_token(std::int64_t token, std::int64_t slot) {
+// Tokens [token, token + count) lie in the slots from `slot` on, all in one page.
+void TileRunner::place_run(std::int64_t token, std::int64_t slot, std::int64_t count) {
   const attention::BatchView& batch = params_.batch;
-  const std::int64_t page =
-      batch.block_table[item_.request * batch.block_table_stride + slot / batch.page_size];
+  const std::int64_t entry = slot / batch.page_size;
+  const std::int64_t in_page = slot - entry * batch.page_size;
+  const std::int64_t page = batch.block_table[item_.request * batch.block_table_stride + entry];
   const auto place = [&](const PagedRows& rows, auto& data, auto& scales) {
-    const std::int64_t element = page * rows.page_stride +
-                                 slot % batch.page_size * rows.token_stride +
-                                 item_.kv_head * rows.head_stride;
-    const auto at = static_cast<std::size_t>(token);
-    data[at] = rows.data + attention::data_bytes(rows.type, element);
-    if (rows.type == attention::DataType::kNvfp4) {
-      scales[at] = rows.block_scales + element / attention::kNvfp4Block;
+    const std::int64_t element =
+        page * rows.page_stride + in_page * rows.token_stride + item_.kv_head * rows.head_stride;
+    const std::byte* at = rows.data + attention::data_bytes(rows.type, element);
+    const std::int64_t step = attention::data_bytes(rows.type, rows.token_stride);
+    for (std::int64_t i = token; i < token + count; ++i, at += step) {
+      data[static_cast<std::size_t>(i)] = at;
+    }
+    if (rows.type != attention::DataType::kNvfp4) return;
+    const std::byte* scale = rows.block_scales + element / attention::kNvfp4Block;
+    for (std::int64_t i = token; i < token + count; ++i) {
+      scales[static_cast<std::size_t>(i)] = scale;
+      scale += rows.token_stride / attention::kNvfp4Block;
     }
   };
   place(params_.k, k_data_, k_scales_);
@@ -183,7 +190,12 @@ void TileRunner::gather_run(std::int64_t tile, TileJob& job) {
     range.first -= static_cast<std::int32_t>(job.first_column);
     range.last -= static_cast<std::int32_t>(job.first_column);
   }
-  for (std::int64_t slot = first; slot < last; ++slot) place_token(slot - first, slot);
+  for (std::int64_t slot = first; slot < last;) {
+    const std::int64_t page_end = (slot / params_.batch.page_size + 1) * params_.batch.page_size;
+    const std::int64_t count = std::min(page_end, last) - slot;
+    place_run(slot - first, slot, count);
+    slot += count;
+  }
 }
 
 // The tokens of a tile are entries of the query's list; those that it may not see are left out.
@@ -197,7 +209,7 @@ void TileRunner::gather_selected(std::int64_t tile, TileJob& job) {
     if (position < 0 || !params_.shard.holds(position)) continue;
     const std::int64_t slot = params_.shard.slots_before(position);
     if (slot < query.slots.first || slot >= query.slots.last) continue;
-    place_token(job.tokens++, slot);
+    place_run(job.tokens++, slot, 1);
   }
   const TokenRange all{.first = 0, .last = static_cast<std::int32_t>(job.tokens)};
   std::fill_n(ranges_.begin(), item_.rows(), all);

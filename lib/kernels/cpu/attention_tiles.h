@@ -53,7 +53,7 @@ class TileRunner {
   [[nodiscard]] std::int64_t group() const;
   void gather_run(std::int64_t tile, TileJob& job);
   void gather_selected(std::int64_t tile, TileJob& job);
-  void place_token(std::int64_t token, std::int64_t slot);
+  void place_run(std::int64_t token, std::int64_t slot, std::int64_t count);
 
   const attention::AttentionParams& params_;
   const AttentionUnit& unit_;
