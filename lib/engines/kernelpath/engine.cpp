@@ -60,6 +60,12 @@ std::vector<TableRow> backend_rows() {
                     {"log-sum-exp", lse},
                     {"missing", row.missing.empty() ? "-" : std::string(row.missing)}}});
   }
+  return out;
+}
+
+// Names of other engines' backends that --backend takes.
+std::vector<TableRow> alias_rows() {
+  std::vector<TableRow> out;
   for (const attention::BackendAlias& alias : attention::kBackendAliases) {
     out.push_back({std::string(alias.name),
                    {{"stands for", std::string(attention::backend_row(alias.id).name)}}});
@@ -90,6 +96,7 @@ std::vector<TableRow> setting_rows() {
 constexpr auto kTables = std::to_array<TableMaker<>>({
     {"architectures", architecture_rows},
     {"backends", backend_rows},
+    {"backend-names", alias_rows},
     {"dtypes", dtype_rows},
     {"settings", setting_rows},
 });

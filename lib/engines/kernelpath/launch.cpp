@@ -11,7 +11,7 @@ namespace kernelpath::engines::kernelpath {
 namespace {
 
 constexpr std::array<SettingInfo, 1> kSettings{
-    {{.name = "kv_layout", .fallback = "NHD", .about = "order inside a page: NHD or HND"}}};
+    {{.name = "kv_layout", .fallback = "HND", .about = "order inside a page: HND or NHD"}}};
 
 Result<attention::DataType> read_kv_type(const std::string& name) {
   if (equal_ignoring_case(name, "auto")) return attention::DataType::kF32;
@@ -45,7 +45,7 @@ Result<void> read_setting(const std::string& field, const std::string& value, La
     return {};
   }
   return fail({.code = ErrorCode::kUsageUnknown,
-               .message = "kv_layout is NHD or HND",
+               .message = "kv_layout is HND or NHD",
                .where = "--set kernelpath.kv_layout",
                .value = shorten(value, 64)});
 }

@@ -16,7 +16,8 @@ namespace kernelpath::engines::kernelpath {
 // What the runtime is started with.
 struct Launch {
   attention::DataType kv_type = attention::DataType::kF32;
-  attention::KvLayout kv_layout = attention::KvLayout::kNhd;
+  // The rows of a head are adjacent: decoding reads them as a stream.
+  attention::KvLayout kv_layout = attention::KvLayout::kHnd;
   std::int64_t page_size = 16;
   std::string backend = {};  // as written; empty: the first that can
   std::int64_t tp = 1;

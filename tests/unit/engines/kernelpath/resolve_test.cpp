@@ -59,7 +59,7 @@ TEST(KernelpathResolve, Llama_RunsOnFused) {
   const LayerGroup& group = resolution.layers[0];
   EXPECT_EQ(group.layers.size(), 32U);
   EXPECT_EQ(group.kv.dtype, "f32");
-  EXPECT_EQ(group.kv.layout, "NHD");
+  EXPECT_EQ(group.kv.layout, "HND");
   EXPECT_EQ(group.cuda_graph, "never");
   // 32 layers, 8 heads of 128, K and V, four bytes.
   EXPECT_EQ(resolution.memory.kv_bytes_per_token, 32 * 8 * 128 * 2 * 4);
@@ -168,7 +168,7 @@ TEST(KernelpathCheck, UnknownNames_AreWrongUse) {
   }
   for (const Deployment& deployment :
        {with(&Deployment::backend, "vanilla"), with(&Deployment::kv_dtype, "fp8"),
-        with_setting("kv_layout", "hnd")}) {
+        with_setting("kv_layout", "nhd")}) {
     EXPECT_TRUE(kernelpath::engine().check(deployment, {}));
   }
 }
