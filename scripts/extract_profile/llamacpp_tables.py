@@ -3,6 +3,7 @@
 import pathlib
 import re
 
+from llamacpp_command import OPTIONS, PARAMETERS, Commands
 from llamacpp_converter import Converter
 from llamacpp_hparams import ClassTable, reads
 from llamacpp_source import closing, function_body, name_table, switch_cases, without_comments
@@ -10,7 +11,6 @@ from llamacpp_source import closing, function_body, name_table, switch_cases, wi
 ARCH = "src/llama-arch.cpp"
 MODEL = "src/llama-model.cpp"
 GGML = "ggml/src/ggml.c"
-OPTIONS = "common/arg.cpp"
 CONVERTER = "conversion/__init__.py"
 FLAGS = {"recurrent": "llm_arch_is_recurrent", "hybrid": "llm_arch_is_hybrid",
          "diffusion": "llm_arch_is_diffusion", "state_rollback": "llm_arch_supports_rs_rollback"}
@@ -50,6 +50,11 @@ class Checkout:
         memoryless = {case for cases, statements in
                       self.switch(MODEL, r"llama_model::create_memory\(")
                       for case in cases if "res = nullptr" in statements}
+        # Where the file's sections decide, the row stays plain.
+        multi_rope = {case for cases, statements in
+                      self.switch(MODEL, r"llama_rope_type llama_model_rope_type\(")
+                      for case in cases
+                      if re.fullmatch(r"return LLAMA_ROPE_TYPE_I?MROPE;", statements)}
         out = []
         for case, name in names.items():
             if case == UNKNOWN:
@@ -58,6 +63,7 @@ class Checkout:
             row |= {flag: True for flag, cases in flags.items() if case in cases}
             row |= {"no_tensor_split": True} if case in split else {}
             row |= {"no_memory": True} if case in memoryless else {}
+            row |= {"multi_rope": True} if case in multi_rope else {}
             out.append(row)
         return out
 
@@ -91,6 +97,15 @@ class Checkout:
             out.append({"class": name, "file": self.classes.file(name),
                         "rows": self.classes.reads(name)})
         return out
+
+    def command_tables(self) -> dict:
+        """What llm-validate reads: the arguments, and the options that state them."""
+        commands = Commands(self)
+        return {
+            "arguments.json": (PARAMETERS, {"discriminators": {},
+                                            "arguments": commands.arguments()}),
+            "command.json": (OPTIONS, commands.command()),
+        }
 
     def tables(self) -> dict:
         """File name -> (sources, content)."""

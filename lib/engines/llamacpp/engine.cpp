@@ -101,7 +101,19 @@ std::vector<TableRow> setting_rows() {
 }
 
 std::vector<TableRow> variable_rows() {
-  return {{"LLAMA_ATTN_ROT_DISABLE", {{"about", "quantised caches are not rotated"}}}};
+  std::vector<TableRow> out = {
+      {"LLAMA_ATTN_ROT_DISABLE", {{"about", "quantised caches are not rotated"}}},
+      {"CUDA_VISIBLE_DEVICES", {{"about", "the GPUs that the engine sees"}}}};
+  for (const SettingInfo& row : setting_table()) {
+    if (row.variable.empty()) continue;
+    out.push_back({std::string(row.variable), {{"about", fmt::format("states {}", row.name)}}});
+    if (row.name == "kv_unified" || row.name == "kv_offload") {
+      std::string negative(row.variable);
+      negative.replace(0, std::string_view("LLAMA_ARG_").size(), "LLAMA_ARG_NO_");
+      out.push_back({negative, {{"about", fmt::format("turns {} off, whatever it is", row.name)}}});
+    }
+  }
+  return out;
 }
 
 std::vector<TableRow> source_rows() {
@@ -187,8 +199,8 @@ class LlamacppEngine final : public Engine {
   }
 
   [[nodiscard]] Result<void> check(const Deployment& deployment,
-                                   const Environment& /*environment*/) const override {
-    KERNELPATH_CHECK_OK(Arguments::read(active_profile(), deployment));
+                                   const Environment& environment) const override {
+    KERNELPATH_CHECK_OK(Arguments::read(active_profile(), deployment, environment));
     return {};
   }
 

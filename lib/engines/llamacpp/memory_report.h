@@ -1,20 +1,15 @@
 #pragma once
 
-#include "engines/llamacpp/attention_layers.h"
-#include "engines/request.h"
+#include "engines/llamacpp/device_memory.h"
 #include "engines/resolution.h"
-
-#include <vector>
 
 namespace kernelpath::engines::llamacpp {
 
-struct MemoryContext {
-  const Request& request;
-  const AttentionQuestion& question;
-  const std::vector<LayerGroup>& groups;
-};
+// Fills Resolution::memory with what the fullest device holds: weights, caches, states, and whether
+// they fit it together; notes say what the other devices hold.
+void report_memory(const SpreadQuestion& spread, const DeviceMemory& devices, Resolution& out);
 
-// Fills Resolution::memory: weights, cache, state, and whether they fit the device together.
-void report_memory(const MemoryContext& context, Resolution& out);
+// "0-3, 7" of an ascending list.
+std::string ranges_text(const std::vector<std::int64_t>& layers);
 
 }  // namespace kernelpath::engines::llamacpp

@@ -24,6 +24,7 @@ struct ArchitectureRow {
   bool state_rollback = false;   // keeps snapshots of the state
   bool no_tensor_split = false;  // --split-mode tensor is refused
   bool no_memory = false;        // neither cache nor state
+  bool multi_rope = false;       // several positions a token: the cache cannot be shifted
 };
 
 // What the converter makes of an entry of `architectures`.

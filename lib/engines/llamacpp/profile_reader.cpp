@@ -103,7 +103,8 @@ Result<ArchitectureRow> read_architecture(const JsonFields& row) {
        {"diffusion", &ArchitectureRow::diffusion},
        {"state_rollback", &ArchitectureRow::state_rollback},
        {"no_tensor_split", &ArchitectureRow::no_tensor_split},
-       {"no_memory", &ArchitectureRow::no_memory}});
+       {"no_memory", &ArchitectureRow::no_memory},
+       {"multi_rope", &ArchitectureRow::multi_rope}});
   for (const auto& [flag, member] : flags) {
     KERNELPATH_TRY(set, row.boolean_or(flag, false));
     out.*member = set;

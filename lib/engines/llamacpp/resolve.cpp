@@ -1,12 +1,14 @@
 #include "engines/llamacpp/resolve.h"
 
 #include "base/text.h"
+#include "base/units.h"
 #include "checkpoint/gguf.h"
 #include "engines/llamacpp/arguments.h"
 #include "engines/llamacpp/convert.h"
 #include "engines/llamacpp/layer_groups.h"
 #include "engines/llamacpp/memory_accounts.h"
 #include "engines/llamacpp/memory_report.h"
+#include "engines/llamacpp/model_facts.h"
 #include "engines/llamacpp/rules.h"
 
 #include <fmt/format.h>
@@ -40,14 +42,21 @@ class Resolver {
   }
 
   Resolution run() {
-    auto arguments = Arguments::read(profile_, request_.deployment);
+    Deployment asked = request_.deployment;
+    // Backends of other engines are no choice here.
+    const bool foreign = asked.backend && !is_flash_word(*asked.backend);
+    if (foreign) asked.backend.reset();
+    auto arguments = Arguments::read(profile_, asked, request_.environment);
     if (!arguments) {
       refuse(Status::kError, "LCPP-CONTEXT-REFUSED", arguments.error().text());
+      out_.facts = facts_of_model(profile_, request_.model);
       return std::move(out_);
     }
     arguments_ = std::move(*arguments);
+    if (request_.device.platform == hardware::Platform::kCpu) arguments_.on_devices = false;
     tell_arguments();
     if (find_metadata() && load() && plan()) fill();
+    state_facts();
     return std::move(out_);
   }
 
@@ -99,8 +108,8 @@ class Resolver {
   void tell_missing_options() {
     const Deployment& asked = request_.deployment;
     const auto missing = std::to_array<std::pair<std::string_view, bool>>({
+        {"--backend", asked.backend && !is_flash_word(*asked.backend)},
         {"--page-size", asked.page_size.has_value()},
-        {"--pp", asked.pp > 1},
         {"--ep", asked.ep > 1},
         {"--dp", asked.dp > 1},
         {"--cp", asked.cp > 1},
@@ -218,12 +227,8 @@ class Resolver {
             .candidate = request_.device.id,
             .reason = "this build knows the kernels of CUDA, HIP and the CPU only"});
     }
-    ContextParams& params = arguments_.context;
-    if (params.tensor_split && model_.architecture->no_tensor_split) {
-      return refuse(Status::kError, "LCPP-SPLIT-TENSOR",
-                    fmt::format("LLAMA_SPLIT_MODE_TENSOR not implemented for architecture '{}'",
-                                model_.architecture->name));
-    }
+    if (!check_split()) return false;
+    const ContextParams& params = arguments_.context;
     context_ = plan_context(model_, params);
     if (!context_.error.empty()) {
       return refuse(Status::kError, "LCPP-CONTEXT-REFUSED", context_.error);
@@ -233,6 +238,37 @@ class Resolver {
     tell_context();
     tell_flash();
     tell_memory();
+    return true;
+  }
+
+  bool check_split() {
+    const SplitParams& split = arguments_.split;
+    const bool gpus = machine_.place == Place::kCuda || machine_.place == Place::kHip;
+    if (split.mode == SplitMode::kTensor && model_.architecture->no_tensor_split) {
+      return refuse(Status::kError, "LCPP-SPLIT-TENSOR",
+                    fmt::format("LLAMA_SPLIT_MODE_TENSOR not implemented for architecture '{}'",
+                                model_.architecture->name));
+    }
+    if (split.mode == SplitMode::kTensor && machine_.place == Place::kCpu &&
+        request_.device.platform == hardware::Platform::kCpu) {
+      return refuse(Status::kError, "LCPP-SPLIT-TENSOR",
+                    "LLAMA_SPLIT_MODE_TENSOR needs >= 1 devices");
+    }
+    if (split.mode == SplitMode::kNone && gpus && split.main_gpu >= split.devices) {
+      return refuse(Status::kError, "LCPP-MAIN-GPU",
+                    fmt::format("invalid value for main_gpu: {} (available devices: {})",
+                                split.main_gpu, split.devices));
+    }
+    if (split.mode == SplitMode::kRow && gpus) {
+      return refuse(Status::kError, "LCPP-SPLIT-ROW",
+                    fmt::format("device {}0 does not support split buffers",
+                                machine_.place == Place::kHip ? "ROCm" : "CUDA"));
+    }
+    if (split.mode == SplitMode::kTensor && gpus && split.devices == 1) {
+      warn({.rule = "LCPP-SPLIT-ALONE",
+            .stage = Stage::kConstruction,
+            .reason = "SPLIT_MODE_TENSOR being used for a single device is not recommended"});
+    }
     return true;
   }
 
@@ -375,7 +411,9 @@ class Resolver {
             .reason =
                 fmt::format("V of every layer is {} wide", model_.hparams.n_embd_v_gqa_max())});
     }
-    const bool disabled = request_.environment.variable("LLAMA_ATTN_ROT_DISABLE") != nullptr;
+    // As the engine's atoi reads it.
+    const std::string* const variable = request_.environment.variable("LLAMA_ATTN_ROT_DISABLE");
+    const bool disabled = variable != nullptr && parse_integer(*variable).value_or(0) != 0;
     if ((cache.rotates_k || cache.rotates_v) && !disabled) {
       step({.rule = "LCPP-ROTATION",
             .stage = Stage::kRewrite,
@@ -394,8 +432,25 @@ class Resolver {
                                .kv_offload = arguments_.kv_offload,
                                .config = request_.model},
                               out_.steps);
-    report_memory({.request = request_, .question = question, .groups = out_.layers}, out_);
+    const SpreadQuestion spread{.request = request_, .question = question, .arguments = arguments_};
+    devices_ = spread_memory(spread);
+    report_memory(spread, *devices_, out_);
     explain_memory(request_, question, out_);
+  }
+
+  // What rules may ask of the model and of what is planned for it.
+  void state_facts() {
+    ModelFactsInput input{.model = &model_};
+    if (out_.error) {
+      input.refusal = &*out_.error;
+    } else {
+      input.context = &context_;
+      input.memory = &memory_;
+      input.devices = devices_ ? &*devices_ : nullptr;
+      input.arguments = &arguments_;
+      if (unserved_) input.unserved = fmt::format("layer {}: {}", *unserved_, unserved_reason());
+    }
+    out_.facts = model_facts(input);
   }
 
   const Request& request_;
@@ -409,6 +464,7 @@ class Resolver {
   ContextPlan context_;
   MemoryPlan memory_;
   std::optional<std::int64_t> unserved_;
+  std::optional<DeviceMemory> devices_;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ constexpr std::string_view kCache = "src/llama-kv-cache.cpp";
 constexpr std::string_view kCuda = "ggml/src/ggml-cuda/fattn.cu";
 constexpr std::string_view kCpu = "ggml/src/ggml-cpu/ops.cpp";
 constexpr std::string_view kOptions = "common/arg.cpp";
+constexpr std::string_view kFit = "common/fit.cpp";
 
 constexpr auto kRules = std::to_array<RuleInfo>({
     {"LCPP-CONVERT", "The converter names the GGUF architecture.",
@@ -71,6 +72,14 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      kVersion},
     {"LCPP-SPLIT-TENSOR", "--split-mode tensor is not implemented for the architecture.",
      "Its graph cannot be cut along heads.", "Use --split-mode layer.", kModel, kVersion},
+    {"LCPP-SPLIT-ROW", "--split-mode row is not possible on these GPUs.",
+     "The CUDA backend has no split buffers since --split-mode tensor replaced them.",
+     "Use --split-mode layer or tensor.", kModel, kVersion},
+    {"LCPP-MAIN-GPU", "--main-gpu names a GPU that there is not.",
+     "--split-mode none uses that one GPU.", "Name one of the GPUs, from 0.", kLoad, kVersion},
+    {"LCPP-SPLIT-ALONE", "--split-mode tensor on a single device.",
+     "Nothing is split, and the wrapper that splits costs time.", "Use --split-mode layer.",
+     kContext, kVersion},
     {"LCPP-FA-ASKED", "Flash attention is on because it was asked for.",
      "It is not probed: what a device cannot do is scheduled on the CPU.", "", kContext, kVersion},
     {"LCPP-FA-OFF", "Flash attention is off because it was asked for.",
@@ -121,6 +130,14 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      "All of them are allocated before the first token.",
      "Quantise the cache or the weights, lower the context, or leave layers on the CPU.", kContext,
      kVersion},
+    {"LCPP-FIT", "What the user leaves open shrinks until the model fits the device.",
+     "--fit is on by default: it shortens the context to no less than --fit-ctx, then keeps layers "
+     "in host memory.",
+     "State -c and -ngl, quantise the cache or the weights, or take a larger device.", kFit,
+     kVersion},
+    {"LCPP-SPREAD", "What one device holds.",
+     "Layers go to the GPUs by their shares; each GPU keeps the caches and states of its layers.",
+     "", kModel, kVersion},
 });
 
 }  // namespace
