@@ -23,7 +23,7 @@ struct SameThing {
   std::string_view step;
   std::string_view rule;
 };
-constexpr std::array<SameThing, 75> kSameThings = {
+constexpr std::array<SameThing, 78> kSameThings = {
     {{"ATTN-FALLBACK", "BACKEND-FALLBACK"},
      {"ATTN-SPARSE-DROPPED", "SPARSE-DROPPED"},
      {"SPARSE-NEEDS-KNOWN-BACKEND", "SPARSE-DROPPED"},
@@ -40,6 +40,9 @@ constexpr std::array<SameThing, 75> kSameThings = {
      {"KV-ESTIMATE-DIFFERS", "KV-ESTIMATE-LOW"},
      {"ARG-UNREAD", "OPTION-UNREAD"},
      {"KV-POOL-OVER-MEMORY", "MEM-WEIGHTS"},
+     {"OVER-MEMORY", "MEM-KV"},
+     {"OVER-MEMORY", "MEM-WEIGHTS"},
+     {"NO-OPTION", "OPTION-UNREAD"},
      // vLLM
      {"BACKEND-NOT-REGISTERED", "VLLM-BACKEND-PLACEHOLDER"},
      {"BACKEND-UNKNOWN", "VLLM-ARG-CHOICE"},
@@ -261,7 +264,7 @@ void add_resolution_findings(const engines::Engine& engine, const engines::Resol
   if (!resolution.error) return;
   // "FMHA-ENV-UNKNOWN:name": what it is about stands behind the rule.
   const std::string_view code = resolution.error->code;
-  if (said(code) || said(code.substr(0, code.find(':')))) return;
+  if (said(code) || said(code.substr(0, code.find(':'))) || said(without_prefix(code))) return;
   const engines::RuleInfo* const info = find_info(engine, code);
   if (info != nullptr && said(info->id)) return;
   std::string message = resolution.error->message;

@@ -199,9 +199,10 @@ struct NamedOption {
 
 Result<void> check_words(const Settings& settings, const NamedOption& named) {
   if (settings.list(named.option).empty()) return {};
-  const std::vector<std::string> known = table_words(named.table);
   const std::vector<std::string>& given = settings.list(named.option);
   const bool packages = named.table == "packages";
+  std::vector<std::string> known = table_words(named.table);
+  if (packages) known = package_names(known);
   for (const std::string& name : packages ? package_names(given) : lower_case(given)) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::vector<std::string_view> candidates(known.begin(), known.end());
@@ -375,6 +376,7 @@ Result<Question> unchecked_question(const Settings& settings, const ProcessEnvir
   KERNELPATH_TRY(chosen, chosen_engines(settings));
   KERNELPATH_TRY(device, chosen_device(settings));
   out.device = device;
+  out.device_stated = settings.is_set(Option::kDevice) || settings.is_set(Option::kSm);
   KERNELPATH_TRY(environment, make_environment(settings, process, external_models));
   const engines::Deployment deployment = common_deployment(settings);
   KERNELPATH_CHECK_OK(check_packages(settings, Option::kLacks));
@@ -383,6 +385,10 @@ Result<Question> unchecked_question(const Settings& settings, const ProcessEnvir
   KERNELPATH_CHECK_OK(check_speculative(settings));
   for (const Engine* engine : chosen) {
     EngineQuestion question{engine, deployment, environment, {}};
+    question.named = settings.is_set(Option::kEngine) &&
+                     std::ranges::none_of(settings.list(Option::kEngine), [](const auto& name) {
+                       return equal_ignoring_case(name, "all");
+                     });
     question.variables = question.environment.variables;
     keep_known_variables(*engine, question.environment);
     out.engines.push_back(std::move(question));

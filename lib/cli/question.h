@@ -19,6 +19,7 @@ struct EngineQuestion {
   engines::Deployment deployment;  // with the --set values of this engine
   engines::Environment environment;
   std::vector<std::string> warnings;  // of options that this engine does not read
+  bool named = false;                 // by --engine or --command; "all" names none
   // All variables of --env, also those that this engine does not read: rules may speak of them.
   std::vector<std::pair<std::string, std::string>> variables = {};
 };
@@ -33,6 +34,7 @@ struct Requirement {
 struct Question {
   std::vector<EngineQuestion> engines;  // in registry order
   hardware::Device device;
+  bool device_stated = false;  // by --device or --sm
   config::LoadOptions load;
   std::string why_not_backend;
   std::vector<Requirement> requirements;

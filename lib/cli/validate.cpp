@@ -67,7 +67,8 @@ std::vector<std::string> models_of(const Invocation& invocation, const ValidateQ
   const Result<PathKind> kind = path_kind(model);
   if (kind && *kind != PathKind::kMissing) return {model};
   invocation.log.hint(fmt::format(
-      "{} is no folder here, so only the combination is judged; give its config.json as MODEL",
+      "{} is not here, so only the combination is judged; give its config.json or its GGUF file as "
+      "MODEL",
       escape_for_terminal(model)));
   return {};
 }

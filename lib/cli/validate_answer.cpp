@@ -50,6 +50,20 @@ std::string device_text(const hardware::Device& device) {
   return facts.empty() ? device.id : fmt::format("{} ({})", device.id, join(facts, ", "));
 }
 
+namespace {
+
+// An engine of a single model would refuse every other one: unless it was asked by its name, it
+// says nothing of them.
+bool is_of_another_model(const EngineQuestion& engine, const LoadedModel* model) {
+  if (model == nullptr || engine.named) return false;
+  const std::vector<engines::TableRow> models = engine.engine->table("architectures");
+  return models.size() == 1 &&
+         std::ranges::find(model->config.architectures, models.front().name) ==
+             model->config.architectures.end();
+}
+
+}  // namespace
+
 Result<report::ValidatedInput> validate_input(const ValidateQuestion& question,
                                               const LoadedModel* model) {
   report::ValidatedInput out{.model = model != nullptr ? model->config.name : std::string(),
@@ -57,6 +71,7 @@ Result<report::ValidatedInput> validate_input(const ValidateQuestion& question,
   const Judge judge(question, model);
   std::vector<report::EngineFindings> shared;
   for (const EngineQuestion& engine : question.base.engines) {
+    if (is_of_another_model(engine, model)) continue;
     KERNELPATH_TRY(asked, question_of_version(question, engine));
     KERNELPATH_TRY(combination, engine_combination(asked, engine));
     const features::CommandReading* const command = asked.command ? &*asked.command : nullptr;

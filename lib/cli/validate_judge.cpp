@@ -40,6 +40,8 @@ Facts make_facts(const EngineCombination& combination, const LoadedModel* model,
   const engines::Deployment& deployment = combination.arguments.deployment;
   Facts out;
   out.device = features::facts_of(combination.device);
+  out.engine_named = combination.named;
+  out.device.stated = combination.device_stated;
   out.lacks = combination.arguments.environment.lacks;
   out.variables = combination.arguments.environment.variables;
   const auto& judged = combination.arguments.judged_variables;
@@ -69,8 +71,11 @@ Facts make_facts(const EngineCombination& combination, const LoadedModel* model,
 Result<EngineCombination> engine_combination(const ValidateQuestion& question,
                                              const EngineQuestion& engine) {
   KERNELPATH_TRY(arguments, engine_arguments(question, engine));
-  return EngineCombination{
-      .engine = engine.engine, .arguments = std::move(arguments), .device = question.base.device};
+  return EngineCombination{.engine = engine.engine,
+                           .arguments = std::move(arguments),
+                           .device = question.base.device,
+                           .named = engine.named,
+                           .device_stated = question.base.device_stated};
 }
 
 // A draft that is no folder of this machine (a repository's name), or that cannot be read, stays

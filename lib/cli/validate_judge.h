@@ -16,6 +16,8 @@ struct EngineCombination {
   const engines::Engine* engine = nullptr;
   EngineArguments arguments = {};
   hardware::Device device = {};
+  bool named = false;  // the engine, by the user
+  bool device_stated = false;
 };
 // Errors: those of engine_arguments().
 Result<EngineCombination> engine_combination(const ValidateQuestion& question,

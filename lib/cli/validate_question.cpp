@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/information.h"
+#include "cli/variable_inputs.h"
 #include "features/argument_table.h"
 #include "features/argument_tree.h"
 #include "features/rule_table.h"
@@ -48,6 +49,7 @@ Result<features::YamlDocument> read_options_file(const std::string& path) {
 Result<void> keep_engine(std::string_view name, std::string_view because, Question& question) {
   std::erase_if(question.engines,
                 [&](const EngineQuestion& asked) { return asked.engine->name() != name; });
+  for (EngineQuestion& asked : question.engines) asked.named = true;
   if (!question.engines.empty()) return {};
   return fail({.code = ErrorCode::kUsageConflict,
                .message = fmt::format("speaks of {}, which --engine leaves out", name),
@@ -89,7 +91,8 @@ Result<void> check_backend(const Settings& settings) {
 Result<void> check_setting(const features::ArgumentTable& table, const std::string& field) {
   const json::Value only =
       features::with_argument(json::Value::object({}), field, json::Value::null());
-  if (features::check_arguments(table, only).unknown.empty()) return {};
+  // A table that does not hold every argument refuses none.
+  if (!table.complete || features::check_arguments(table, only).unknown.empty()) return {};
   return fail({.code = ErrorCode::kUsageUnknown,
                .message = fmt::format("{} {} has no such argument", table.engine, table.version),
                .where = "--set",
@@ -196,7 +199,13 @@ StatedArguments engine_inputs(const ValidateQuestion& question) {
   return out;
 }
 
+// Of a list, its items between commas.
 std::string setting_text(const json::Value& value) {
+  if (value.is_array()) {
+    std::vector<std::string> items;
+    for (const json::Value& item : value.items()) items.push_back(setting_text(item));
+    return join(items, ",");
+  }
   if (value.is_string()) return value.as_string();
   if (value.is_bool()) return value.as_bool() ? "true" : "false";
   return value.is_number() ? value.number_text() : "null";
@@ -211,7 +220,7 @@ void fill_deployment(const EngineQuestion& engine, const StatedArguments& option
   for (const engines::TableRow& row : engine.engine->table("settings")) {
     const json::Value* const value = features::find_argument_value(inputs.tree(), row.name);
     const bool overridden = features::find_argument_value(options.tree(), row.name) != nullptr;
-    if (value == nullptr || overridden || value->is_object() || value->is_array()) continue;
+    if (value == nullptr || overridden || value->is_object()) continue;
     asked.emplace_back(row.name, setting_text(*value));
   }
   for (const auto& setting : asked) {
@@ -242,16 +251,22 @@ bool has_rules(const features::RuleTable& table, std::string_view variable) {
 }
 
 // The variables of --env that only rules speak of, and warnings of those that nobody does.
-void add_unread_variables(const features::RuleTable& table, const EngineQuestion& engine,
-                          EngineArguments& out) {
+void add_unread_variables(const features::RuleTable& table, const ValidateQuestion& question,
+                          const EngineQuestion& engine, EngineArguments& out) {
   for (const auto& variable : engine.variables) {
-    const bool read = engine.environment.variable(variable.first) != nullptr;
+    const bool read = engine.environment.variable(variable.first) != nullptr ||
+                      states_option(question, engine, variable.first);
     if (!read && has_rules(table, variable.first)) out.judged_variables.push_back(variable);
   }
   for (const std::string& warning : engine.warnings) {
-    const bool said = std::any_of(
-        out.judged_variables.begin(), out.judged_variables.end(),
-        [&](const auto& variable) { return warning.starts_with("--env " + variable.first + ":"); });
+    const auto speaks_of = [&](const auto& variable) {
+      return warning.starts_with("--env " + variable.first + ":");
+    };
+    const bool said =
+        std::ranges::any_of(out.judged_variables, speaks_of) ||
+        std::ranges::any_of(engine.variables, [&](const auto& variable) {
+          return speaks_of(variable) && states_option(question, engine, variable.first);
+        });
     if (!said) out.stated.add_unread(warning);
   }
 }
@@ -264,6 +279,7 @@ void add_variables(const features::RuleTable& table, const ValidateQuestion& que
     const bool read = std::any_of(known.begin(), known.end(), [&](const engines::TableRow& row) {
       return row.name == variable.first;
     });
+    if (!read && states_option(question, engine, variable.first)) continue;
     if (!read && has_rules(table, variable.first)) {
       out.judged_variables.push_back(variable);
     } else if (!read) {
@@ -359,12 +375,12 @@ Result<EngineArguments> engine_arguments(const ValidateQuestion& question,
   }
   KERNELPATH_CHECK_OK(check_conflicts(table, engine.deployment));
   const StatedArguments options = features::arguments_of(table, engine.deployment);
-  const StatedArguments inputs = engine_inputs(question);
+  const StatedArguments inputs = over_variables(question, engine, engine_inputs(question));
   EngineArguments out{
       .stated = inputs, .deployment = engine.deployment, .environment = engine.environment};
   add_over(out.stated, options);
   fill_deployment(engine, options, inputs, out.deployment);
-  add_unread_variables(table, engine, out);
+  add_unread_variables(table, question, engine, out);
   add_variables(table, question, engine, out);
   return out;
 }

@@ -111,7 +111,12 @@ class Checker {
 
   void unknown(const std::string& path) {
     const auto near = table_.near(path);
-    std::string text = fmt::format("{}: no argument of {} {}", path, table_.engine, table_.version);
+    std::string text =
+        table_.complete
+            ? fmt::format("{}: no argument of {} {}", path, table_.engine, table_.version)
+            : fmt::format(
+                  "{}: not known to this table of {} {}, which does not hold every argument", path,
+                  table_.engine, table_.version);
     if (!near.empty()) text += fmt::format("; near: {}", join(near, ", "));
     faults_.unknown.push_back(std::move(text));
   }
@@ -185,7 +190,9 @@ constexpr auto kArgumentFiles = std::to_array<ArgumentFile>(
     {{"trtllm", "2026-11", "trtllm-2026-11/arguments.json", load_file<0>},
      {"vllm", "0.25.1", "vllm-0.25.1/arguments.json", load_file<1>},
      {"vllm", "0.33.0", "vllm-0.33.0/arguments.json", load_file<2>},
-     {"sglang", "0.5.23", "sglang-0.5.23/arguments.json", load_file<3>}});
+     {"llamacpp", "0c1e5709", "llamacpp-0c1e5709/arguments.json", load_file<3>},
+     {"sglang", "0.5.23", "sglang-0.5.23/arguments.json", load_file<4>},
+     {"deepinfer", "0.1.0", "deepinfer-0.1.0/arguments.json", load_file<5>}});
 
 }  // namespace
 
@@ -205,6 +212,8 @@ std::vector<std::string> ArgumentTable::near(std::string_view name) const {
 Result<ArgumentTable> read_argument_table(const json::Document& document) {
   ArgumentTable out{.engine = text_of(document.root, "engine"),
                     .version = text_of(document.root, "version")};
+  const json::Value* const complete = document.root.find("complete");
+  out.complete = complete == nullptr || flag_of(document.root, "complete");
   for (const json::Value& item : items_of(document.root, "arguments")) {
     KERNELPATH_TRY(argument, read_argument(item));
     out.arguments.push_back(std::move(argument));

@@ -33,6 +33,7 @@ struct ArgumentInfo {
 struct ArgumentTable {
   std::string engine = {};
   std::string version = {};
+  bool complete = true;                      // false: the engine has arguments that are not here
   std::vector<ArgumentInfo> arguments = {};  // in the engine's order
   // Object → the member that says which variant it is.
   std::map<std::string, std::string> discriminators = {};

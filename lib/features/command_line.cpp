@@ -49,7 +49,7 @@ std::optional<Program> find_program(const std::vector<std::string>& words,
     for (const CommandTable& table : command_tables()) {
       const bool module = after_m && !table.module.empty() && words[i] == table.module;
       if (!module && base_name(words[i]) != table.program) continue;
-      const CommandTable* const chosen = find_command_table(table.engine, version);
+      const CommandTable* const chosen = find_command_table(table.engine, version, table.program);
       if (chosen != nullptr) return Program{chosen, i, module};
     }
   }
@@ -102,10 +102,11 @@ Result<CommandReading> read_command(std::string_view command, std::string_view v
                  .message = "no program whose options are known stands in the command",
                  .where = "--command",
                  .value = shorten(command, 80),
-                 .hint = "known programs: " + join(known_programs(), ", ")});
+                 .hint = "known programs: " + join(known_programs(), ", ") +
+                         "; arguments of an engine that has none are given by --set"});
   }
   const CommandTable& table = *program->table;
-  CommandReading out{.engine = table.engine, .version = table.version};
+  CommandReading out{.engine = table.engine, .version = table.version, .program = table.program};
   read_before_program(words, *program, out);
   KERNELPATH_TRY(first, skip_subcommand(words, *program));
   std::vector<CommandWord> asked;
@@ -133,6 +134,67 @@ Result<CommandReading> read_options_files(std::span<const YamlDocument> files,
   }
   CommandReading out{.engine = table->engine, .version = table->version};
   CommandReader(*table, out).read(words_of_files(*table, files, out.notes));
+  return out;
+}
+
+namespace {
+
+// "LLAMA_ARG_NO_X", whose presence turns the option of "LLAMA_ARG_X" off.
+std::string negative_variable(const CommandOption& option) {
+  constexpr std::string_view kPrefix = "LLAMA_ARG_";
+  if (option.negative_flags.empty() || !option.variable.starts_with(kPrefix)) return {};
+  return std::string(kPrefix) + "NO_" + option.variable.substr(kPrefix.size());
+}
+
+// The words that the program would take for what a variable says; none if it says nothing.
+std::vector<std::string> words_of_variable(const CommandOption& option, const std::string& text) {
+  if (!option.is_flag()) return {option.flags.front(), text};
+  const bool on = text == "on" || text == "enabled" || text == "true" || text == "1";
+  if (on) return {option.flags.front()};
+  return option.negative_flags.empty() ? std::vector<std::string>()
+                                       : std::vector<std::string>{option.negative_flags.front()};
+}
+
+}  // namespace
+
+const CommandOption* option_of_variable(const CommandTable& table, std::string_view name) {
+  const auto found = std::ranges::find_if(table.options, [name](const CommandOption& option) {
+    return !option.variable.empty() &&
+           (option.variable == name || negative_variable(option) == name);
+  });
+  return found == table.options.end() ? nullptr : &*found;
+}
+
+CommandReading read_option_variables(
+    const CommandTable& table, std::span<const std::pair<std::string, std::string>> variables) {
+  CommandTable without_defaults = table;
+  without_defaults.defaults.clear();
+  CommandReading out{.engine = table.engine, .version = table.version};
+  for (const auto& [name, text] : variables) {
+    const CommandOption* const option = option_of_variable(table, name);
+    if (option == nullptr) continue;
+    const bool off = name != option->variable;
+    CommandReading one{.engine = table.engine, .version = table.version};
+    std::vector<CommandWord> words;
+    for (std::string& word : off ? std::vector<std::string>{option->negative_flags.front()}
+                                 : words_of_variable(*option, text)) {
+      words.push_back({.text = std::move(word)});
+    }
+    CommandReader(without_defaults, one).read(std::move(words));
+    out.arguments = merge_arguments(out.arguments, one.arguments);
+    for (const auto& stated : one.stated_by) out.stated_by.emplace_back(stated.first, name);
+    for (CommandNote& note : one.notes) {
+      if (note.kind == CommandNote::Kind::kUnused) continue;
+      // The rules find what is wrong with a value.
+      if (note.kind == CommandNote::Kind::kBadValue && !option->sets.empty()) {
+        out.arguments = with_argument(out.arguments, option->sets, json::Value::string(text));
+        out.stated_by.emplace_back(option->sets, name);
+        continue;
+      }
+      note.word = name;
+      out.notes.push_back(std::move(note));
+    }
+  }
   return out;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "features/command_table.h"
 #include "features/yaml.h"
 #include "json/value.h"
 
@@ -34,6 +35,7 @@ struct CommandNote {
 struct CommandReading {
   std::string engine = {};
   std::string version = {};  // whose options these are
+  std::string program = {};  // "llama-server"; empty where no command line was read
   std::string model = {};    // the positional argument; empty if there is none
   json::Value arguments = json::Value::object({});                  // as the options state them
   std::vector<std::pair<std::string, std::string>> stated_by = {};  // argument → option as written
@@ -65,6 +67,14 @@ bool file_holds_options(std::string_view engine);
 // Reads such files alone. Error kUsage: the engine has none.
 Result<CommandReading> read_options_files(std::span<const YamlDocument> files,
                                           std::string_view engine, std::string_view version = {});
+
+// The option that an environment variable states, or turns off; null pointer: none.
+const CommandOption* option_of_variable(const CommandTable& table, std::string_view name);
+
+// What environment variables state of a program's options, each as its text says; origins are the
+// names of the variables.
+CommandReading read_option_variables(
+    const CommandTable& table, std::span<const std::pair<std::string, std::string>> variables);
 
 // The arguments of the options over those of the options file, as the engine merges them.
 json::Value merge_with_file(const CommandReading& command, const json::Value& file);

@@ -105,8 +105,10 @@ void CommandReader::read(std::vector<CommandWord> words) {
   }
   for (at_ = 0; at_ < words_.size(); ++at_) word();
   state_members();
+  state_defaults();
   const CommandOption* const named = table_.find(table_.first_word);
-  const json::Value* const model = out_.arguments.find(named != nullptr ? named->sets : "model");
+  const json::Value* const model =
+      find_argument_value(out_.arguments, named != nullptr ? named->sets : table_.model);
   if (out_.model.empty() && model != nullptr && model->is_string()) out_.model = model->as_string();
 }
 
@@ -144,7 +146,7 @@ void CommandReader::word() {
 }
 
 void CommandReader::positional(const std::string& text) {
-  if (!table_.first_word.empty()) {
+  if (!table_.positionals || !table_.first_word.empty()) {
     note(CommandNote::Kind::kUnknown, text, "no option takes this word");
   } else if (out_.model.empty()) {
     out_.model = text;
@@ -200,9 +202,19 @@ bool CommandReader::take_member(const CommandWord& word) {
 void CommandReader::option(const CommandWord& word) {
   const std::size_t equals = word.text.find('=');
   const std::string name = word.text.substr(0, equals);
+  if (!table_.equals && equals != std::string::npos && table_.find(name) != nullptr) {
+    note(CommandNote::Kind::kUnknown, word.text,
+         fmt::format("{} takes its value as a word of its own: {} VALUE", table_.program, name));
+    return;
+  }
   const CommandOption* const option = find(name);
   if (option == nullptr) return;
-  if (option->is_flag()) {
+  if (!option->removed.empty()) {
+    note(CommandNote::Kind::kBadValue, name, option->removed);
+    if (!option->is_flag()) at_ += option->words;
+  } else if (option->words > 1) {
+    fixed_words(*option, word, name);
+  } else if (option->is_flag()) {
     flag(*option, name, equals != std::string::npos);
   } else if (option->multiple && equals == std::string::npos) {
     several(*option, word, name);
@@ -259,6 +271,20 @@ void CommandReader::several(const CommandOption& option, const CommandWord& word
   state(option, name, json::Value::array(std::move(items)), word);
 }
 
+// As many words as the option takes, whatever they look like.
+void CommandReader::fixed_words(const CommandOption& option, const CommandWord& word,
+                                const std::string& name) {
+  std::vector<json::Value> items;
+  while (items.size() < option.words && at_ + 1 < words_.size()) {
+    items.push_back(json::Value::string(words_[++at_].text));
+  }
+  if (items.size() < option.words) {
+    note(CommandNote::Kind::kBadValue, name, "the option's value is missing");
+    return;
+  }
+  state(option, name, json::Value::array(std::move(items)), word);
+}
+
 void CommandReader::one(const CommandOption& option, const CommandWord& word,
                         const std::string& name) {
   const std::size_t equals = word.text.find('=');
@@ -291,6 +317,9 @@ void CommandReader::valued(const CommandOption& option, const std::string& name,
     note(CommandNote::Kind::kBadValue, name, std::move(read.fault));
     return;
   }
+  if (!read.dropped.empty()) {
+    note(CommandNote::Kind::kDropped, name, std::move(read.dropped));
+  }
   if (option.multiple) read.value = json::Value::array({std::move(read.value)});
   state(option, name, std::move(read.value), word);
 }
@@ -301,14 +330,21 @@ void CommandReader::state(const CommandOption& option, const std::string& name, 
   if (!option.deprecated.empty()) {
     note(CommandNote::Kind::kDeprecated, name, "deprecated: " + option.deprecated);
   }
+  for (const auto& [path, stated] : option.states) {
+    out_.arguments = with_argument(out_.arguments, path, stated);
+    out_.stated_by.emplace_back(path, name);
+  }
   if (option.sets.empty()) {
+    if (!option.states.empty()) return;
     note(CommandNote::Kind::kUnused, name, "does not concern the engine's arguments");
     return;
   }
   const json::Value* const old = find_argument_value(out_.arguments, option.sets);
   const auto before = stated_.find(option.sets);
   const bool twice = old != nullptr && before != stated_.end() && before->second == on_line;
-  if (twice && !option.multiple && !(*old == value)) {
+  if (option.appends && old != nullptr && old->is_array() && value.is_array()) {
+    value = merged(*old, value);
+  } else if (twice && !option.multiple && !(*old == value)) {
     note(CommandNote::Kind::kDropped, name,
          fmt::format("{} replaces {}, which an earlier word states", value.brief(), old->brief()));
   }
@@ -320,6 +356,14 @@ void CommandReader::state(const CommandOption& option, const std::string& name, 
   }
   stated_[option.sets] = on_line;
   if (option.file_wins) out_.file_wins.push_back(option.sets);
+}
+
+void CommandReader::state_defaults() {
+  for (const auto& [path, value] : table_.defaults) {
+    if (find_argument_value(out_.arguments, path) != nullptr) continue;
+    out_.arguments = with_argument(out_.arguments, path, value);
+    out_.stated_by.emplace_back(path, table_.program);
+  }
 }
 
 void CommandReader::state_members() {
@@ -343,7 +387,11 @@ void CommandReader::unknown(const std::string& name) {
                    .word = name,
                    .message = fmt::format("{} has no such option", table_.program)};
   for (const CommandTable& other : command_tables()) {
-    if (other.engine != table_.engine || other.version == table_.version) continue;
+    if (other.engine != table_.engine) continue;
+    if (other.version == table_.version) {
+      if (other.find(name) != nullptr) note.message += fmt::format("; {} has it", other.program);
+      continue;
+    }
     note.message = fmt::format("{} {} has no such option", table_.program, table_.version);
     if (other.find(name) != nullptr) note.message += fmt::format("; {} has it", other.version);
   }
@@ -353,7 +401,8 @@ void CommandReader::unknown(const std::string& name) {
   // What follows an unknown option may be its value: it must not become the model.
   const bool value =
       !with_value && at_ + 1 < words_.size() && !words_[at_ + 1].text.starts_with('-');
-  if (value && (!out_.model.empty() || !table_.first_word.empty())) {
+  const bool no_model = !table_.positionals || !table_.first_word.empty();
+  if (value && (!out_.model.empty() || no_model)) {
     ++at_;
     out_.notes.push_back({.kind = CommandNote::Kind::kUnknown,
                           .word = words_[at_].text,

@@ -42,6 +42,7 @@ class CommandReader {
   const CommandOption* find(const std::string& name);
   void flag(const CommandOption& option, const std::string& name, bool has_value);
   void several(const CommandOption& option, const CommandWord& word, const std::string& name);
+  void fixed_words(const CommandOption& option, const CommandWord& word, const std::string& name);
   void one(const CommandOption& option, const CommandWord& word, const std::string& name);
   [[nodiscard]] bool is_value(std::size_t index) const;
   void valued(const CommandOption& option, const std::string& name, const std::string& value,
@@ -49,6 +50,7 @@ class CommandReader {
   void state(const CommandOption& option, const std::string& name, json::Value value,
              const CommandWord& word);
   void state_members();
+  void state_defaults();
   void unknown(const std::string& name);
 
   // Members of a JSON option, stated one by one; the parser passes them as one value at the end.

@@ -5,6 +5,7 @@
 #include "json/document.h"
 
 #include <algorithm>
+#include <array>
 
 namespace kernelpath::features {
 namespace {
@@ -29,6 +30,32 @@ bool flag_of(const json::Value& object, std::string_view key) {
   return found != nullptr && found->is_bool() && found->as_bool();
 }
 
+std::vector<std::pair<std::string, json::Value>> values_of(const json::Value& object,
+                                                           std::string_view key) {
+  std::vector<std::pair<std::string, json::Value>> out;
+  const json::Value* const found = object.find(key);
+  if (found == nullptr || !found->is_object()) return out;
+  out.reserve(found->members().size());
+  for (const json::Member& member : found->members()) out.emplace_back(member.key, member.value);
+  return out;
+}
+
+// How a value is read that is more than one word of a type.
+void read_value_form(const json::Value& item, bool number_prefix, CommandOption& out) {
+  const json::Value* const words = item.find("words");
+  if (words != nullptr) out.words = static_cast<std::size_t>(words->as_integer());
+  out.separators = text_of(item, "separators");
+  out.appends = flag_of(item, "appends");
+  out.inverse = flag_of(item, "inverse");
+  out.number_prefix = number_prefix;
+  out.removed = text_of(item, "removed");
+  out.variable = text_of(item, "env");
+  out.states = values_of(item, "states");
+  for (const auto& [word, choice] : values_of(item, "spellings")) {
+    out.spellings.emplace_back(word, choice.as_string());
+  }
+}
+
 CommandOption read_option(const json::Value& item) {
   CommandOption out{.flags = texts_of(item, "flags"),
                     .negative_flags = texts_of(item, "negative_flags"),
@@ -46,17 +73,17 @@ CommandOption read_option(const json::Value& item) {
                     .not_in_file = flag_of(item, "not_in_file")};
   const json::Value* const automatic = item.find("auto");
   if (automatic != nullptr) out.automatic = automatic->as_integer();
-  // Click, argparse: --no-x beside --x states its opposite.
-  if (out.is_flag() && out.negative_flags.empty()) {
+  // Click, argparse: --no-x beside --x states its opposite; alone it is a name like any other.
+  const bool beside = std::ranges::any_of(
+      out.flags, [](const std::string& flag) { return !flag.starts_with("--no-"); });
+  if (out.is_flag() && out.negative_flags.empty() && beside) {
     std::copy_if(out.flags.begin(), out.flags.end(), std::back_inserter(out.negative_flags),
                  [](const std::string& flag) { return flag.starts_with("--no-"); });
   }
   return out;
 }
 
-CommandTable read_table(std::string_view path) {
-  const json::Document document = embedded_rule_document(path);
-  const json::Value& root = document.root;
+CommandTable read_table(const json::Value& root) {
   CommandTable out{.engine = text_of(root, "engine"),
                    .version = text_of(root, "version"),
                    .program = text_of(root, "program"),
@@ -78,10 +105,42 @@ CommandTable read_table(std::string_view path) {
     out.file_negates = flag_of(*file, "negates");
     out.file_spells_bools = flag_of(*file, "spells_bools");
   }
+  const bool number_prefix = flag_of(root, "number_prefix");
+  out.equals = root.find("equals") == nullptr || flag_of(root, "equals");
+  out.positionals = root.find("positionals") == nullptr || flag_of(root, "positionals");
+  if (root.find("model") != nullptr) out.model = text_of(root, "model");
   for (const json::Value& item : root.find("options")->items()) {
     out.options.push_back(read_option(item));
+    read_value_form(item, number_prefix, out.options.back());
   }
   return out;
+}
+
+// The options of one program of several that share a table.
+CommandTable table_of_program(const json::Value& root, const std::string& program) {
+  CommandTable out = read_table(root);
+  out.program = program;
+  std::vector<CommandOption> options;
+  const auto items = root.find("options")->items();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::vector<std::string> programs = texts_of(items[i], "programs");
+    const bool has = programs.empty() || std::ranges::find(programs, program) != programs.end();
+    if (has) options.push_back(std::move(out.options[i]));
+  }
+  out.options = std::move(options);
+  const json::Value* const defaults = root.find("defaults");
+  if (defaults != nullptr) out.defaults = values_of(*defaults, program);
+  return out;
+}
+
+// The main program last.
+void read_tables(std::string_view path, std::vector<CommandTable>& out) {
+  const json::Document document = embedded_rule_document(path);
+  const std::vector<std::string> programs = texts_of(document.root, "programs");
+  if (programs.empty()) out.push_back(read_table(document.root));
+  for (auto program = programs.rbegin(); program != programs.rend(); ++program) {
+    out.push_back(table_of_program(document.root, *program));
+  }
 }
 
 }  // namespace
@@ -108,16 +167,23 @@ std::vector<std::string> CommandTable::near(std::string_view flag) const {
 }
 
 const std::vector<CommandTable>& command_tables() {
-  static const std::vector<CommandTable> all = {
-      read_table("trtllm-2026-11/command.json"), read_table("vllm-0.25.1/command.json"),
-      read_table("vllm-0.33.0/command.json"), read_table("sglang-0.5.23/command.json")};
-  return all;
+  static const std::vector<CommandTable> kAll = [] {
+    constexpr auto kFiles = std::to_array<std::string_view>(
+        {"trtllm-2026-11/command.json", "vllm-0.25.1/command.json", "vllm-0.33.0/command.json",
+         "sglang-0.5.23/command.json", "llamacpp-0c1e5709/command.json"});
+    std::vector<CommandTable> out;
+    for (const std::string_view file : kFiles) read_tables(file, out);
+    return out;
+  }();
+  return kAll;
 }
 
-const CommandTable* find_command_table(std::string_view engine, std::string_view version) {
+const CommandTable* find_command_table(std::string_view engine, std::string_view version,
+                                       std::string_view program) {
   const CommandTable* out = nullptr;
   for (const CommandTable& table : command_tables()) {
-    if (table.engine == engine && (version.empty() || table.version == version)) out = &table;
+    const bool asked = table.engine == engine && (version.empty() || table.version == version);
+    if (asked && (program.empty() || table.program == program)) out = &table;
   }
   return out;
 }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "json/value.h"
+
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,7 +16,7 @@ namespace kernelpath::features {
 struct CommandOption {
   std::vector<std::string> flags = {};
   std::vector<std::string> negative_flags = {};  // those of them that state false
-  std::string type = {};  // string, integer, number, flag, json, string_or_json
+  std::string type = {};  // string, integer, number, flag, json, string_or_json, integer_or_word
   std::string sets = {};  // the argument; empty: none
   std::vector<std::string> choices = {};
   std::string deprecated = {};
@@ -26,6 +29,16 @@ struct CommandOption {
   bool iec_suffixes = false;                   // 1k is 1000, 1Ki is 1024
   bool not_in_file = false;                    // an options file that names it is refused
   std::optional<std::int64_t> automatic = {};  // what "auto" stands for
+  std::size_t words = 1;                       // that its value takes
+  std::string separators = {};                 // between the items of a value that is a list
+  bool appends = false;                        // stated again, it adds to the list
+  bool inverse = false;                        // the argument is one over the number
+  bool number_prefix = false;                  // a number is read as far as it goes: 4k is 4
+  std::string removed = {};                    // the program refuses it, with these words
+  std::string variable = {};                   // of the environment, that states the option too
+  std::vector<std::pair<std::string, std::string>> spellings = {};  // word → the choice it means
+  // Arguments that a flag states beside none of its own, or instead.
+  std::vector<std::pair<std::string, json::Value>> states = {};
 
   [[nodiscard]] bool is_flag() const { return type == "flag"; }
 };
@@ -51,6 +64,11 @@ struct CommandTable {
   bool file_of_options = false;
   bool file_negates = false;       // "name: false" there means --no-name; else it is dropped
   bool file_spells_bools = false;  // "name: true" of an option with a value is "--name true"
+  bool equals = true;              // --option=value is --option value
+  bool positionals = true;         // a word alone is MODEL
+  std::string model = "model";     // the argument that names MODEL
+  // What the program's own defaults state where nobody else does.
+  std::vector<std::pair<std::string, json::Value>> defaults = {};
   std::vector<CommandOption> options = {};
 
   // By any of its flags; null pointer if the program has none.
@@ -63,7 +81,9 @@ struct CommandTable {
 // All programs, the newest version of each last.
 const std::vector<CommandTable>& command_tables();
 
-// Of an engine's version, of its newest if `version` is empty; null pointer if there is none.
-const CommandTable* find_command_table(std::string_view engine, std::string_view version = {});
+// Of an engine's version, of its newest if `version` is empty, and of its main program if `program`
+// is empty; null pointer if there is none.
+const CommandTable* find_command_table(std::string_view engine, std::string_view version = {},
+                                       std::string_view program = {});
 
 }  // namespace kernelpath::features

@@ -80,6 +80,66 @@ std::optional<std::int64_t> read_with_iec_suffix(std::string_view text) {
 
 CommandValue fault(std::string text) { return {.value = {}, .fault = std::move(text)}; }
 
+// A number as C++'s std::stoi and std::stof read it: as far as it goes.
+template <class Number>
+struct Prefix {
+  std::optional<Number> number = {};
+  std::string dropped = {};
+};
+template <class Number>
+Prefix<Number> read_prefix(std::string_view text) {
+  std::string_view word = text;
+  while (!word.empty() && (word.front() == ' ' || word.front() == '\t')) word.remove_prefix(1);
+  if (word.starts_with('+')) word.remove_prefix(1);
+  Number number{};
+  const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (read.ec != std::errc()) return {};
+  Prefix<Number> out{.number = number};
+  const auto used = static_cast<std::size_t>(read.ptr - text.data());
+  if (used < text.size()) {
+    out.dropped = fmt::format("only {} of {} is read", text.substr(0, used), shorten(text, 60));
+  }
+  return out;
+}
+
+CommandValue number_of_prefix(const CommandOption& option, std::string_view text) {
+  if (option.type == "number") {
+    const Prefix<float> read = read_prefix<float>(text);
+    if (!read.number) return fault(fmt::format("{} is no number", shorten(text, 60)));
+    const double number = *read.number;
+    if (!option.inverse) return {.value = json::Value::number(number), .dropped = read.dropped};
+    if (number == 0) return fault("0 has no inverse");
+    return {.value = json::Value::number(1 / number), .dropped = read.dropped};
+  }
+  const Prefix<std::int32_t> read = read_prefix<std::int32_t>(text);
+  if (!read.number) return fault(fmt::format("{} is no integer of 32 bits", shorten(text, 60)));
+  return {.value = json::Value::integer(*read.number), .dropped = read.dropped};
+}
+
+// The items of a list; each must be one of the choices, where there are some.
+CommandValue list_value(const CommandOption& option, std::string_view text) {
+  std::vector<json::Value> items;
+  while (true) {
+    const std::size_t end = std::min(text.find_first_of(option.separators), text.size());
+    const std::string_view item = text.substr(0, end);
+    const auto& choices = option.choices;
+    if (!choices.empty() && std::ranges::find(choices, item) == choices.end()) {
+      return fault(fmt::format("{} is none of {}", shorten(item, 60), join(choices, ", ")));
+    }
+    if (!item.empty()) items.push_back(json::Value::string(std::string(item)));
+    if (end == text.size()) return {.value = json::Value::array(std::move(items))};
+    text.remove_prefix(end + 1);
+  }
+}
+
+// The choice that a word means.
+std::string_view spelled(const CommandOption& option, std::string_view text) {
+  for (const auto& [word, choice] : option.spellings) {
+    if (word == text) return choice;
+  }
+  return text;
+}
+
 CommandValue integer_value(const CommandOption& option, std::string_view text) {
   if (option.automatic && equal_ignoring_case(trim(text), "auto")) {
     return {.value = json::Value::integer(*option.automatic)};
@@ -110,12 +170,21 @@ bool looks_like_object(std::string_view text) {
 
 }  // namespace
 
-CommandValue read_command_value(const CommandOption& option, std::string_view text) {
+CommandValue read_command_value(const CommandOption& option, std::string_view written) {
+  const std::string_view text = spelled(option, written);
   if (option.nullable && (text.empty() || text == "None")) return {.value = json::Value::null()};
+  if (!option.separators.empty()) return list_value(option, text);
   const auto& choices = option.choices;
+  if (option.type == "integer_or_word") {
+    const bool word = std::ranges::find(choices, text) != choices.end();
+    if (word) return {.value = json::Value::string(std::string(text))};
+    return number_of_prefix(option, text);
+  }
   if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
     return fault(fmt::format("{} is none of {}", shorten(text, 60), join(choices, ", ")));
   }
+  const bool number_type = option.type == "integer" || option.type == "number";
+  if (option.number_prefix && number_type) return number_of_prefix(option, text);
   if (option.type == "integer") return integer_value(option, text);
   if (option.type == "number") {
     const auto number = read_number(text);

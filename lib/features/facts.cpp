@@ -216,9 +216,11 @@ json::Value variable_value(const FieldInfo& field, std::string_view text) {
 json::Value to_tree(const Facts& facts) {
   std::vector<json::Member> members = {
       {.key = "model", .value = model_tree(facts.model)},
+      {.key = "asked", .value = Group().put("engine", facts.engine_named).done()},
       {.key = "device",
        .value = Group()
                     .put("id", facts.device.id)
+                    .put("stated", facts.device.stated)
                     .put("platform", facts.device.platform)
                     .put("sm", facts.device.sm)
                     .put("memory_bytes", facts.device.memory_bytes)

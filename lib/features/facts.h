@@ -57,6 +57,7 @@ struct ModelFacts {
 
 struct DeviceFacts {
   std::optional<std::string> id = {};
+  std::optional<bool> stated = {};           // the user named it
   std::optional<std::string> platform = {};  // cuda, rocm, cpu, ascend
   std::optional<std::int64_t> sm = {};
   std::optional<std::int64_t> memory_bytes = {};
@@ -93,6 +94,7 @@ struct Facts {
   DraftFacts draft = {};
   DeviceFacts device = {};
   ResolvedFacts resolved = {};
+  std::optional<bool> engine_named = {};  // by the user; else the question goes to all
   // In the engine's own terms, as its resolution states them; they win over all others.
   std::vector<engines::Resolution::Fact> own = {};
   std::vector<std::string> lacks = {};  // packages that are not installed

@@ -8,14 +8,22 @@
 namespace kernelpath::features {
 namespace {
 
-// A value of --set: as JSON where it reads as JSON, else as YAML resolves a plain word.
-json::Value setting_value(const std::string& text) {
+// A value of --set: as JSON where it reads as JSON, else as YAML resolves a plain word. A word for
+// yes or no is text where the field holds text: flash_attn is on, not true. What stands between
+// commas is a list where the field is one.
+json::Value setting_value(const FieldInfo* field, const std::string& text) {
   const bool structured = text.starts_with('[') || text.starts_with('{') || text.starts_with('"');
   if (structured) {
     const auto document = json::parse(text, "--set");
     if (document) return document->root;
   }
-  return resolve_plain_scalar(text);
+  const json::Value plain = resolve_plain_scalar(text);
+  if (field == nullptr || plain.is_null()) return plain;
+  if (field->type == FieldType::kString && plain.is_bool()) return json::Value::string(text);
+  if (field->type != FieldType::kList) return plain;
+  std::vector<json::Value> items;
+  for (const std::string& item : split(text, ',')) items.push_back(resolve_plain_scalar(item));
+  return json::Value::array(std::move(items));
 }
 
 class DeploymentReader {
@@ -41,7 +49,9 @@ class DeploymentReader {
     number("--draft-tokens", deployment.draft_tokens);
     number("--draft-topk", deployment.draft_topk);
     for (const auto& [field, value] : deployment.settings) {
-      out_.set(field, setting_value(value),
+      const auto known = table_.schema.find(field);
+      const FieldInfo* const info = known ? &table_.schema.field(*known) : nullptr;
+      out_.set(field, setting_value(info, value),
                {.shown = fmt::format("--set {}.{}", table_.engine, field)});
     }
     return std::move(out_);

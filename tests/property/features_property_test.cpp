@@ -20,6 +20,7 @@ const RuleTable& table() { return *find_rule_table("trtllm"); }
 // The rules of some version of some engine.
 const RuleTable& random_table() {
   std::vector<const RuleTable*> tables = rule_tables("vllm");
+  for (const char* engine : {"llamacpp", "deepinfer"}) tables.push_back(find_rule_table(engine));
   tables.push_back(&table());
   return **rc::gen::elementOf(tables);
 }

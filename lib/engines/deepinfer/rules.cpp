@@ -34,6 +34,9 @@ constexpr auto kRows = std::to_array<Row>({
      "backend, "
      "KV dtype, tensor or pipeline parallelism and no quantisation among them.",
      "Leave the option out for this engine.", "arg_utils.py"},
+    {"DI-NO-OPTION", "The engine has nothing like this option.",
+     "Backends, cache formats and parallelism are no arguments of it.", "Leave the option out.",
+     "arg_utils.py"},
     {"DI-ARGUMENT-TOO-LARGE", "An argument is beyond any deployment.",
      "Sizes made of it would not fit 64 bits, or the machine.", "Give a smaller number.",
      "config.py"},

@@ -138,9 +138,11 @@ bool is_in_open_object(const features::ArgumentTable& known, const std::string& 
   return object != nullptr && object->open;
 }
 
-// An argument needs a row of the engine's argument table, under its name or an alias.
+// An argument needs a row of the engine's argument table, under its name or an alias, or is what a
+// common option says ("_cache_type" is --kv).
 bool is_argument(const RuleTable& table, const FieldInfo& field) {
   if (field.kind != FieldKind::kArgument) return false;
+  if (field.name.starts_with('_') && !field.option.empty()) return true;
   const auto* const known = features::find_argument_table(table.engine, table.version);
   if (known == nullptr || known->find(field.name) != nullptr) return true;
   if (is_in_open_object(*known, field.name)) return true;
