@@ -13,8 +13,15 @@ const std::string* last_of(const std::vector<std::pair<std::string, std::string>
   return found == pairs.rend() ? nullptr : &found->second;
 }
 
+// Registries of packages do not tell "deep_gemm" from "deep-gemm".
+bool is_same_package(std::string_view a, std::string_view b) {
+  const auto dashed = [](char c) { return c == '_' ? '-' : c; };
+  return std::ranges::equal(a, b, {}, dashed, dashed);
+}
+
 bool holds(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::any_of(names,
+                             [name](const std::string& one) { return is_same_package(one, name); });
 }
 
 }  // namespace
