@@ -151,6 +151,50 @@ void append_warnings(std::vector<Block>& out, const InputAnswer& answer) {
   }
 }
 
+// "128 KiB of KV per token; 131072 tokens = 16.0 GiB a sequence, 64.0 GiB of 4 sequences".
+std::string kv_sentence(const engines::Memory& memory) {
+  if (!memory.kv_bytes_per_token) return "";
+  std::string text = fmt::format("{} of KV per token", format_bytes(*memory.kv_bytes_per_token));
+  const std::optional<std::int64_t>& estimate = memory.kv_bytes_per_token_estimate;
+  if (estimate && *estimate != *memory.kv_bytes_per_token) {
+    text += fmt::format(" (the engine budgets with {})", format_bytes(*estimate));
+  }
+  if (memory.kv_bytes_per_sequence && memory.sequence_tokens) {
+    text += fmt::format("; {} tokens = {} a sequence", *memory.sequence_tokens,
+                        format_bytes(*memory.kv_bytes_per_sequence));
+  }
+  if (memory.batch_sequences && memory.kv_bytes_per_batch) {
+    text += fmt::format(", {} of {} sequences", format_bytes(*memory.kv_bytes_per_batch),
+                        *memory.batch_sequences);
+  }
+  return text;
+}
+
+std::string weight_sentence(const engines::Memory& memory) {
+  std::string text;
+  if (memory.weight_bytes) {
+    text = fmt::format("weights {} ({})", format_bytes(*memory.weight_bytes),
+                       safe(memory.weight_source));
+  }
+  if (memory.kv_pool_bytes && memory.kv_pool_tokens) {
+    text += fmt::format("{}KV pool {} = {} tokens", text.empty() ? "" : "; ",
+                        format_bytes(*memory.kv_pool_bytes), *memory.kv_pool_tokens);
+  }
+  return text;
+}
+
+void append_memory(std::vector<Block>& out, const InputAnswer& answer) {
+  const bool several = answer.engines.size() > 1;
+  for (const EngineAnswer& engine : answer.engines) {
+    const engines::Memory& memory = engine.resolution.memory;
+    const std::string prefix = several ? safe(engine.resolution.engine) + ": " : "";
+    for (const std::string& text : {kv_sentence(memory), weight_sentence(memory)}) {
+      if (!text.empty()) out.push_back(line_block(prefix + text));
+    }
+    for (const std::string& note : memory.notes) out.push_back(line_block(prefix + safe(note)));
+  }
+}
+
 }  // namespace
 
 Block title_block(std::string text) {
