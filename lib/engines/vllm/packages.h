@@ -23,8 +23,8 @@ struct Packages {
   bool aiter = false;   // AMD's kernels, found and supported by the device
   bool cpu_fp8 = true;  // AMX or AVX-512
   bool amx = true;
-  bool zentorch = false;  // AMD's SDPA for Zen processors
-  bool deep_gemm = true;  // kernels of sparse attention's indexer
+  bool zentorch = false;          // AMD's SDPA for Zen processors
+  bool deep_gemm = true;          // kernels of sparse attention's indexer
   bool arctic_inference = false;  // suffix decoding
 
   // Whether FlashInfer can be used at all: installed, and its kernels are there or can be compiled.

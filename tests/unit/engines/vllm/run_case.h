@@ -33,8 +33,8 @@ inline config::ModelConfig read_config(const std::string& text) {
 }
 
 inline Resolution resolve_case(std::string_view version, const RunCase& asked) {
-  const auto device = std::ranges::find(hardware::known_devices(), asked.device,
-                                        &hardware::Device::id);
+  const auto device =
+      std::ranges::find(hardware::known_devices(), asked.device, &hardware::Device::id);
   if (device == hardware::known_devices().end()) {
     ADD_FAILURE() << "no such device: " << asked.device;
     return {};
