@@ -35,8 +35,9 @@ bool is_input(std::string_view tensor) {
 
 // Source: common/common.h, LLM_FFN_EXPS_REGEX and LLM_FFN_DENSE_REGEX.
 bool names_one_of(std::string_view tensor, std::span<const std::string_view> parts) {
-  return std::ranges::any_of(
-      parts, [tensor](std::string_view part) { return tensor.find(part) != tensor.npos; });
+  return std::ranges::any_of(parts, [tensor](std::string_view part) {
+    return tensor.find(part) != std::string_view::npos;
+  });
 }
 bool is_expert(std::string_view tensor) {
   constexpr auto kParts = std::to_array<std::string_view>(

@@ -76,10 +76,8 @@ std::vector<std::int64_t> split_row(const SplitRow& row, const SplitParams& spli
   }
   // Beyond single precision nothing is split: a size that no model has.
   constexpr std::int64_t kMostElements = std::int64_t{1} << 52;
-  if (row.elements > kMostElements) {
-    return std::vector<std::int64_t>(static_cast<std::size_t>(devices), row.elements);
-  }
-  std::vector<std::int64_t> out(static_cast<std::size_t>(devices));
+  std::vector<std::int64_t> out(static_cast<std::size_t>(devices), row.elements);
+  if (row.elements > kMostElements) return out;
   std::int64_t low = 0;
   for (std::int64_t i = 0; i < devices; ++i) {
     std::int64_t high = row.elements;

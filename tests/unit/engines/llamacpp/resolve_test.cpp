@@ -185,6 +185,41 @@ TEST(LlamacppResolve, Options_CountForTheContext) {
   EXPECT_THAT(rules_of(out), Contains("LCPP-CONTEXT-ROUNDED"));
 }
 
+// A token takes 4096 bytes in a layer.
+TEST(LlamacppResolve, SeveralGpus_AreAnsweredByTheFullest) {
+  Deployment layers;
+  layers.pp = 3;  // a layer, a layer, the output layer
+  const Resolution by_layer = resolve_on(small_llama(), "h100-sxm", layers);
+  EXPECT_EQ(by_layer.memory.kv_bytes_per_token, 4096);
+  EXPECT_THAT(rules_of(by_layer), Contains("LCPP-SPREAD").Times(3));
+  layers.settings = {{"tensor_split", "1,0,0"}};
+  EXPECT_EQ(resolve_on(small_llama(), "h100-sxm", layers).memory.kv_bytes_per_token, 8192);
+  Deployment tensors;
+  tensors.tp = 2;
+  EXPECT_EQ(resolve_on(small_llama(), "h100-sxm", tensors).memory.kv_bytes_per_token, 4096);
+  Deployment host;
+  host.settings = {{"n_gpu_layers", "2"}};  // the output layer counts
+  EXPECT_EQ(resolve_on(small_llama(), "h100-sxm", host).memory.kv_bytes_per_token, 4096);
+}
+
+TEST(LlamacppResolve, SplitByRows_DoesNotLoad) {
+  Deployment rows;
+  rows.pp = 2;
+  rows.settings = {{"split_mode", "row"}};
+  const Resolution out = resolve_on(small_llama(), "h100-sxm", rows);
+  ASSERT_TRUE(out.error);
+  EXPECT_THAT(out.error->message, HasSubstr("does not support split buffers"));
+}
+
+TEST(LlamacppResolve, Variables_StandBelowOptions) {
+  Request request{
+      .model = small_llama(), .device = device("h100-sxm"), .deployment = {}, .environment = {}};
+  request.environment.variables = {{"LLAMA_ARG_CACHE_TYPE_K", "q8_0"}};
+  EXPECT_EQ(resolve(request, built_in_profile()).memory.kv_bytes_per_token, 2 * (1088 + 2048));
+  request.deployment.settings = {{"cache_type_k", "f16"}};
+  EXPECT_EQ(resolve(request, built_in_profile()).memory.kv_bytes_per_token, 8192);
+}
+
 TEST(LlamacppResolve, EveryStep_IsARuleOfTheTable) {
   std::vector<std::string> known;
   for (const RuleInfo& rule : engine().rules()) {
