@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <utility>
 
 namespace kernelpath::engines::kernelpath {
 namespace {
@@ -93,6 +94,14 @@ Result<Launch> read_launch(const Deployment& deployment) {
   }
   for (const auto& [field, value] : deployment.settings) {
     KERNELPATH_CHECK_OK(read_setting(field, value, out));
+  }
+  for (const auto& [option, ranks] :
+       {std::pair{"--tp", deployment.tp}, {"--dcp", deployment.dcp}}) {
+    if (ranks >= 1) continue;
+    return fail({.code = ErrorCode::kConfigValue,
+                 .message = "there must be at least 1 rank",
+                 .where = option,
+                 .value = std::to_string(ranks)});
   }
   out.tp = deployment.tp;
   out.dcp = deployment.dcp;

@@ -20,6 +20,13 @@ constexpr double kCappedDefault = 50;
 constexpr auto kIndexedClasses =
     std::to_array<std::string_view>({"DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM"});
 
+// Of DeepSeek-V3.2, where config.json does not say.
+constexpr std::int64_t kIndexHeadDim = 128;
+// Beyond any model: products of sizes below these fit 64 bits, for every layer together.
+constexpr std::int64_t kMostHeads = std::int64_t{1} << 20;
+constexpr std::int64_t kWidest = std::int64_t{1} << 20;
+constexpr std::int64_t kWidestState = std::int64_t{1} << 12;
+
 class Builder {
  public:
   Builder(const Request& request, const Launch& launch, std::string_view model_class)
@@ -52,6 +59,13 @@ class Builder {
   static bool alike(const OwnLayers& a, const OwnLayers& b) {
     return a.kind == b.kind && a.attention == b.attention && a.index_dim == b.index_dim &&
            a.state_bytes == b.state_bytes;
+  }
+
+  // Whether a size is one that a layer can have.
+  bool sane(std::string_view name, std::int64_t size, std::int64_t most) {
+    if (size >= 0 && size <= most) return true;
+    fault("KP-LAYER-SIZE", fmt::format("{} of {} is outside 0 to {}", name, size, most));
+    return false;
   }
 
   std::optional<OwnLayers> own_of(const config::Layer& layer) {
@@ -113,7 +127,12 @@ class Builder {
   bool heads(const config::Layer& layer, OwnLayers& out, attention::LayerRequest& request) {
     const std::int64_t tp = launch_.tp;
     const std::int64_t kv_heads = layer.num_key_value_heads;
-    if (!divides(layer.num_attention_heads)) return false;
+    if (!sane("num_attention_heads", layer.num_attention_heads, kMostHeads) ||
+        !sane("num_key_value_heads", kv_heads, kMostHeads) ||
+        !sane("head_dim", layer.head_dim, kWidest) ||
+        !sane("v_head_dim", layer.v_head_dim, kWidest) || !divides(layer.num_attention_heads)) {
+      return false;
+    }
     if (kv_heads < 1 || (kv_heads % tp != 0 && tp % kv_heads != 0)) {
       fault("KP-PARALLEL",
             fmt::format("{} KV heads and {} ranks: neither divides the other", kv_heads, tp));
@@ -135,7 +154,16 @@ class Builder {
   bool latent(OwnLayers& out, attention::LayerRequest& request) {
     const config::Mla& mla = *model_.mla;
     const std::int64_t heads = model_.num_attention_heads.value_or(0);
-    if (!divides(heads)) return false;
+    const std::int64_t index_dim =
+        model_.sparse ? model_.sparse->index_head_dim.value_or(kIndexHeadDim) : kIndexHeadDim;
+    if (!sane("num_attention_heads", heads, kMostHeads) ||
+        !sane("kv_lora_rank", mla.kv_lora_rank.value_or(0), kWidest) ||
+        !sane("qk_nope_head_dim", mla.qk_nope_head_dim.value_or(0), kWidest) ||
+        !sane("qk_rope_head_dim", mla.qk_rope_head_dim.value_or(0), kWidest) ||
+        !sane("v_head_dim", mla.v_head_dim.value_or(0), kWidest) ||
+        !sane("index_head_dim", index_dim, kWidest) || !divides(heads)) {
+      return false;
+    }
     request.geometry.num_heads = heads / launch_.tp;
     request.mla = attention::MlaDims{.q_lora_rank = mla.q_lora_rank.value_or(0),
                                      .kv_lora_rank = mla.kv_lora_rank.value_or(0),
@@ -147,7 +175,7 @@ class Builder {
     out.k_dim = request.mla->kv_lora_rank + request.mla->qk_rope_head_dim;
     if (request.sparse) {
       out.kind = LayerKind::kSparse;
-      out.index_dim = model_.sparse ? model_.sparse->index_head_dim.value_or(128) : 128;
+      out.index_dim = index_dim;
     }
     return true;
   }
@@ -170,10 +198,16 @@ class Builder {
       return std::nullopt;
     }
     const config::LinearState& state = *model_.linear_state;
-    if (!divides(*state.num_heads)) return std::nullopt;
+    if (!sane("num_heads", *state.num_heads, kWidestState) ||
+        !sane("head_dim", *state.head_dim, kWidestState) ||
+        !sane("short_conv_kernel_size", *state.conv_kernel, kWidestState) ||
+        !divides(*state.num_heads)) {
+      return std::nullopt;
+    }
     const std::int64_t rank_heads = *state.num_heads / launch_.tp;
     const std::int64_t width = rank_heads * *state.head_dim;
-    const std::int64_t floats = 3 * (*state.conv_kernel - 1) * width + width * *state.head_dim;
+    const std::int64_t floats =
+        3 * std::max<std::int64_t>(*state.conv_kernel - 1, 0) * width + width * *state.head_dim;
     OwnLayers out;
     out.kind = LayerKind::kLinear;
     out.state_bytes = floats * static_cast<std::int64_t>(sizeof(float));

@@ -57,7 +57,9 @@ void resolve_sequence(const Request& request, const Launch& launch, Memory& memo
   if (!memory.sequence_tokens) return;
   // A rank of --dcp keeps its share of the pages.
   const std::int64_t tokens = ceil_div(*memory.sequence_tokens, launch.dcp);
-  const std::int64_t in_pages = ceil_div(tokens, launch.page_size) * launch.page_size;
+  const auto rounded = checked_mul(ceil_div(tokens, launch.page_size), launch.page_size);
+  if (!rounded) return;
+  const std::int64_t in_pages = *rounded;
   memory.kv_bytes_per_sequence = checked_mul(*memory.kv_bytes_per_token, in_pages);
   if (!memory.kv_bytes_per_sequence) return;
   const auto plain = checked_mul(*memory.kv_bytes_per_token, *memory.sequence_tokens);

@@ -158,6 +158,21 @@ Deployment with_setting(const std::string& field, const std::string& value) {
   return out;
 }
 
+TEST(KernelpathResolve, SizesBeyondAnyModel_AreRefused) {
+  Request request = request_of(kLlama);
+  for (config::Layer& layer : request.model.layers) {
+    layer.num_key_value_heads = std::int64_t{1} << 60;
+    layer.num_attention_heads = std::int64_t{1} << 60;
+  }
+  const Resolution resolution = resolve(request);
+  ASSERT_TRUE(resolution.error);
+  EXPECT_EQ(resolution.error->code, "KP-LAYER-SIZE");
+  Request page = request_of(kLlama);
+  page.deployment.page_size = std::int64_t{1} << 62;
+  page.deployment.max_model_len = (std::int64_t{1} << 62) + 1;
+  EXPECT_FALSE(resolve(page).memory.kv_bytes_per_sequence);
+}
+
 TEST(KernelpathCheck, UnknownNames_AreWrongUse) {
   for (const Deployment& deployment :
        {with(&Deployment::backend, "FUSSED"), with(&Deployment::kv_dtype, "int8"),
