@@ -16,7 +16,7 @@ struct CommandValue {
 };
 
 // Reads a word as the option's converter does: its type, its choices, 1k and 1K, None, JSON, lists.
-CommandValue read_command_value(const CommandOption& option, std::string_view text);
+CommandValue read_command_value(const CommandOption& option, std::string_view written);
 
 // The value of --option.member: JSON where it reads as JSON, a number with a suffix, else the text.
 json::Value read_member_value(const std::string& text);
