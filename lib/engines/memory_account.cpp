@@ -16,18 +16,19 @@ namespace {
 using Row = MemoryAccount::Row;
 
 constexpr auto kCauses = std::to_array<std::string_view>({
-    memory_cause::kNoCache,     memory_cause::kRankShare,
-    memory_cause::kReplicated,  memory_cause::kLatentReplicated,
-    memory_cause::kShape,       memory_cause::kDtype,
-    memory_cause::kScales,      memory_cause::kIndexer,
-    memory_cause::kPadding,     memory_cause::kDraft,
-    memory_cause::kUniform,     memory_cause::kStages,
-    memory_cause::kWindow,      memory_cause::kState,
-    memory_cause::kPages,       memory_cause::kContextParallel,
-    memory_cause::kSharedCells, memory_cause::kMemoryShare,
-    memory_cause::kStated,      memory_cause::kAllocated,
-    memory_cause::kBudget,      memory_cause::kStateSlots,
-    memory_cause::kStoredDtype, memory_cause::kNotExplained,
+    memory_cause::kNoCache,         memory_cause::kRankShare,
+    memory_cause::kReplicated,      memory_cause::kLatentReplicated,
+    memory_cause::kShape,           memory_cause::kDtype,
+    memory_cause::kScales,          memory_cause::kIndexer,
+    memory_cause::kPadding,         memory_cause::kDraft,
+    memory_cause::kUniform,         memory_cause::kStages,
+    memory_cause::kElsewhere,       memory_cause::kWindow,
+    memory_cause::kState,           memory_cause::kPages,
+    memory_cause::kContextParallel, memory_cause::kSharedCells,
+    memory_cause::kMemoryShare,     memory_cause::kStated,
+    memory_cause::kAllocated,       memory_cause::kBudget,
+    memory_cause::kStateSlots,      memory_cause::kStoredDtype,
+    memory_cause::kNotExplained,
 });
 
 bool is_attention(config::LayerKind kind) {

@@ -28,6 +28,7 @@ inline constexpr std::string_view kPadding = "padding";
 inline constexpr std::string_view kDraft = "draft layers";
 inline constexpr std::string_view kUniform = "layers counted alike";
 inline constexpr std::string_view kStages = "pipeline stages";
+inline constexpr std::string_view kElsewhere = "other devices";
 inline constexpr std::string_view kWindow = "window caches";
 inline constexpr std::string_view kState = "recurrent states";
 inline constexpr std::string_view kPages = "whole pages";

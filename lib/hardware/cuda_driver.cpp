@@ -55,7 +55,7 @@ std::optional<Device> describe(const Driver& driver, int handle) {
   const bool known = driver.device_name(name.data(), name_bytes, handle) == kSuccess &&
                      driver.device_memory(&memory, handle) == kSuccess && capability.major > 0;
   if (!known) return std::nullopt;
-  Device device{.id = "cuda:0", .label = name.data(), .source = "the CUDA driver"};
+  Device device{.id = std::string(kProbedId), .label = name.data(), .source = "the CUDA driver"};
   device.capability = capability;
   device.memory_bytes = static_cast<std::int64_t>(memory);
   const int multiprocessors = driver.attribute(kMultiprocessorCount, handle);

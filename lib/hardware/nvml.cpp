@@ -56,7 +56,7 @@ class Nvml {
            handle_ != nullptr && name_ != nullptr && capability_ != nullptr;
   }
 
-  ProbeAnswer ask() const {
+  [[nodiscard]] ProbeAnswer ask() const {
     if (const int code = initialise_(); code != kSuccess) {
       return {.problem = "it does not start: " + error_text(code)};
     }
@@ -79,7 +79,7 @@ class Nvml {
         name_(handle, name.data(), static_cast<unsigned>(name.size()) - 1) == kSuccess &&
         capability_(handle, &capability.major, &capability.minor) == kSuccess;
     if (!known) return {.problem = "its first device does not describe itself"};
-    Device device{.id = "cuda:0", .label = name.data(), .source = source()};
+    Device device{.id = std::string(kProbedId), .label = name.data(), .source = source()};
     device.capability = capability;
     if (!read_memory(handle, device)) return {.problem = "it does not tell the memory"};
     device.sm_count = multiprocessors(handle, capability);

@@ -1,6 +1,17 @@
 #include "hardware/probe.h"
 
+#include <string_view>
+
 namespace kernelpath::hardware {
+namespace {
+
+constexpr std::string_view kNothingFound = "no NVIDIA GPU was found";
+
+}  // namespace
+
+bool is_probed(const Device& device) {
+  return device.id == kProbedId || device.source.starts_with(kNothingFound);
+}
 
 std::optional<double> memory_bandwidth(double clock_hz, double bus_bits) {
   constexpr double kTransfersPerCycle = 2;

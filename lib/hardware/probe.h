@@ -4,8 +4,12 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace kernelpath::hardware {
+
+// Of a GPU that was found.
+inline constexpr std::string_view kProbedId = "cuda:0";
 
 // The libraries that are asked about this machine's GPU: names as dlopen takes them.
 struct ProbeLibraries {
@@ -17,6 +21,9 @@ struct ProbeLibraries {
 // does, else the CPU. `source` says which of them answered and, for the CPU, why the others did
 // not. The one function that looks at the machine; asked for by --device auto only.
 Device probe_device(const ProbeLibraries& libraries = {});
+
+// Whether the device is what probe_device found, and not one that an option describes.
+bool is_probed(const Device& device);
 
 // What one way of asking gives.
 struct ProbeAnswer {

@@ -2,7 +2,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "hardware/probe.h"
 #include "report/facts.h"
+#include "report/memory.h"
 #include "report/parts.h"
 
 #include <fmt/format.h>
@@ -55,6 +57,7 @@ Block device_line(const InputAnswer& answer) {
   if (device.memory_bytes) facts.push_back(format_bytes(*device.memory_bytes));
   std::string text = "device " + safe(device.id);
   if (!facts.empty()) text += " (" + join(facts, ", ") + ")";
+  if (hardware::is_probed(device)) text += "   found by: " + safe(device.source);
   if (!answer.lacks.empty()) text += "   missing: " + safe(join(answer.lacks, ", "));
   if (!answer.has.empty()) text += "   also installed: " + safe(join(answer.has, ", "));
   return line_block(std::move(text));
@@ -151,50 +154,6 @@ void append_warnings(std::vector<Block>& out, const InputAnswer& answer) {
   }
 }
 
-// "128 KiB of KV per token; 131072 tokens = 16.0 GiB a sequence, 64.0 GiB of 4 sequences".
-std::string kv_sentence(const engines::Memory& memory) {
-  if (!memory.kv_bytes_per_token) return "";
-  std::string text = fmt::format("{} of KV per token", format_bytes(*memory.kv_bytes_per_token));
-  const std::optional<std::int64_t>& estimate = memory.kv_bytes_per_token_estimate;
-  if (estimate && *estimate != *memory.kv_bytes_per_token) {
-    text += fmt::format(" (the engine budgets with {})", format_bytes(*estimate));
-  }
-  if (memory.kv_bytes_per_sequence && memory.sequence_tokens) {
-    text += fmt::format("; {} tokens = {} a sequence", *memory.sequence_tokens,
-                        format_bytes(*memory.kv_bytes_per_sequence));
-  }
-  if (memory.batch_sequences && memory.kv_bytes_per_batch) {
-    text += fmt::format(", {} of {} sequences", format_bytes(*memory.kv_bytes_per_batch),
-                        *memory.batch_sequences);
-  }
-  return text;
-}
-
-std::string weight_sentence(const engines::Memory& memory) {
-  std::string text;
-  if (memory.weight_bytes) {
-    text = fmt::format("weights {} ({})", format_bytes(*memory.weight_bytes),
-                       safe(memory.weight_source));
-  }
-  if (memory.kv_pool_bytes && memory.kv_pool_tokens) {
-    text += fmt::format("{}KV pool {} = {} tokens", text.empty() ? "" : "; ",
-                        format_bytes(*memory.kv_pool_bytes), *memory.kv_pool_tokens);
-  }
-  return text;
-}
-
-void append_memory(std::vector<Block>& out, const InputAnswer& answer) {
-  const bool several = answer.engines.size() > 1;
-  for (const EngineAnswer& engine : answer.engines) {
-    const engines::Memory& memory = engine.resolution.memory;
-    const std::string prefix = several ? safe(engine.resolution.engine) + ": " : "";
-    for (const std::string& text : {kv_sentence(memory), weight_sentence(memory)}) {
-      if (!text.empty()) out.push_back(line_block(prefix + text));
-    }
-    for (const std::string& note : memory.notes) out.push_back(line_block(prefix + safe(note)));
-  }
-}
-
 }  // namespace
 
 Block title_block(std::string text) {
@@ -215,7 +174,11 @@ std::vector<Block> inspect_blocks(const InputAnswer& answer, const View& view) {
   std::vector<Block> out = {model_line(answer.model), device_line(answer), gap_block(),
                             engine_table(answer), gap_block()};
   append_memory(out, answer);
+  if (answer.engines.size() > 1 || view.shows("memory")) {
+    append_memory_differences(out, answer.engines);
+  }
   append_warnings(out, answer);
+  append_device(out, answer, view);
   append_values(out, answer, view);
   for (const EngineAnswer& engine : answer.engines) {
     append_options(out, engine, view);

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "report/blocks.h"
 #include "report/diff_summary.h"
+#include "report/memory.h"
 
 #include <fmt/format.h>
 
@@ -80,11 +81,27 @@ void append_errors(const DiffAnswer& answer, std::vector<Block>& out) {
   }
 }
 
+// What the sizes of the two are made of, where that differs.
+void append_accounts(const DiffAnswer& answer, std::vector<Block>& out) {
+  Block table{.kind = Block::Kind::kTable};
+  table.header = {"size", "made of", version_text(answer.from), version_text(answer.to)};
+  for (const AccountDifference& row : account_differences(answer.from.memory, answer.to.memory)) {
+    table.rows.push_back({{std::string(figure_name(row.figure))},
+                          {safe(row.cause)},
+                          {signed_bytes(row.from_bytes)},
+                          {signed_bytes(row.to_bytes)}});
+  }
+  if (table.rows.empty()) return;
+  out.push_back(gap_block());
+  out.push_back(std::move(table));
+}
+
 void append_model(const DiffAnswer& answer, std::vector<Block>& out) {
   out.push_back(heading_block(fmt::format("{}  {}", safe(answer.model), safe(answer.device))));
   if (answer.differences.empty()) {
     out.push_back(line_block("no difference", Tone::kGood));
     append_errors(answer, out);
+    append_accounts(answer, out);
     out.push_back(gap_block());
     return;
   }
@@ -98,6 +115,7 @@ void append_model(const DiffAnswer& answer, std::vector<Block>& out) {
   }
   out.push_back(std::move(table));
   append_errors(answer, out);
+  append_accounts(answer, out);
   out.push_back(gap_block());
 }
 

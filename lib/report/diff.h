@@ -9,7 +9,7 @@
 namespace kernelpath::report {
 
 inline constexpr std::string_view kDiffSchema = "kernelpath/diff";
-inline constexpr std::string_view kDiffSchemaVersion = "1.0.0";
+inline constexpr std::string_view kDiffSchemaVersion = "1.1.0";
 
 // What an upgrade changes for one model.
 struct DiffAnswer {

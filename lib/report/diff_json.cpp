@@ -1,6 +1,7 @@
 #include "json/writer.h"
 #include "report/diff.h"
 #include "report/diff_summary.h"
+#include "report/memory.h"
 
 namespace kernelpath::report {
 namespace {
@@ -37,6 +38,13 @@ void write_answer(Writer& w, const DiffAnswer& answer) {
     if (!difference.where.empty()) w.member("where", difference.where);
     w.member("from", difference.from).member("to", difference.to);
     write_strings(w, "rules", difference.rules);
+    w.end_object();
+  }
+  w.end_array();
+  w.key("memory").begin_array();
+  for (const AccountDifference& row : account_differences(answer.from.memory, answer.to.memory)) {
+    w.begin_object().member("figure", row.figure).member("cause", row.cause);
+    w.member("from_bytes", row.from_bytes).member("to_bytes", row.to_bytes);
     w.end_object();
   }
   w.end_array().end_object();

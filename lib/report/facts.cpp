@@ -106,7 +106,9 @@ bool View::shows(std::string_view part) const {
 std::vector<std::string_view> show_parts() {
   std::vector<std::string_view> parts = {"all"};
   for (const std::string_view group : config::show_groups()) parts.push_back(group);
-  for (const std::string_view part : {"backend", "candidates", "memory"}) parts.push_back(part);
+  for (const std::string_view part : {"device", "backend", "candidates", "memory"}) {
+    parts.push_back(part);
+  }
   return parts;
 }
 

@@ -16,7 +16,7 @@ namespace kernelpath::report {
 
 // Semantic version of the JSON documents; every change of their fields bumps it (CHANGELOG.md).
 inline constexpr std::string_view kInspectSchema = "kernelpath/inspect";
-inline constexpr std::string_view kInspectSchemaVersion = "1.0.0";
+inline constexpr std::string_view kInspectSchemaVersion = "1.1.0";
 
 struct Tool {
   std::string name;     // "llm-inspect"

@@ -2,6 +2,7 @@
 #include "config/show.h"
 #include "report/facts.h"
 #include "report/inspect.h"
+#include "report/memory.h"
 
 #include <algorithm>
 
@@ -92,6 +93,14 @@ bool has_cache(const engines::LayerGroup& group) {
   return !group.kv.dtype.empty() || group.kv_bytes_per_token > 0;
 }
 
+void write_parts(Writer& w, const engines::KvParts& parts) {
+  w.key("kv_parts").begin_object();
+  w.member("values", parts.values).member("data_bytes", parts.data_bytes);
+  w.member("scale_bytes", parts.scale_bytes).member("index_bytes", parts.index_bytes);
+  w.member("padding_bytes", parts.padding_bytes);
+  w.end_object();
+}
+
 void write_layer_group(Writer& w, const engines::LayerGroup& group, const View& view) {
   w.begin_object();
   w.member("kind", config::layer_kind_name(group.kind));
@@ -114,6 +123,7 @@ void write_layer_group(Writer& w, const engines::LayerGroup& group, const View& 
   member_if(w, "rope_fused", group.rope_fused);
   member_if(w, "cuda_graph", group.cuda_graph);
   w.member("kv_bytes_per_token", group.kv_bytes_per_token);
+  if (group.kv_bytes_per_token > 0) write_parts(w, group.kv_parts);
   w.end_object();
 }
 
@@ -134,6 +144,7 @@ void write_memory(Writer& w, const engines::Memory& memory) {
   member_if(w, "state_bytes_per_sequence", memory.state_bytes_per_sequence);
   member_if(w, "construction_host_bytes", memory.construction_host_bytes);
   write_strings(w, "notes", memory.notes);
+  write_accounts(w, memory);
   w.end_object();
 }
 
@@ -259,6 +270,11 @@ void write_device(Writer& w, const hardware::Device& device) {
   w.member("platform", hardware::platform_name(device.platform));
   if (device.capability) w.member("sm", device.capability->sm());
   member_or_null(w, "memory_bytes", device.memory_bytes);
+  member_or_null(w, "usable_bytes", device.usable_bytes());
+  member_if(w, "name", device.label);
+  member_if(w, "sm_count", device.sm_count);
+  member_if(w, "memory_bandwidth_bytes_per_s", device.memory_bandwidth_bytes_per_s);
+  member_if(w, "source", device.source);
   w.end_object();
 }
 

@@ -137,7 +137,31 @@ std::vector<std::vector<Cell>> memory_rows(const engines::Memory& memory) {
   return rows;
 }
 
+std::string bandwidth_text(const std::optional<double>& bytes_per_s) {
+  constexpr double kGiga = 1e9;
+  return bytes_per_s ? fmt::format("{:.0f} GB/s", *bytes_per_s / kGiga) : "unknown";
+}
+
 }  // namespace
+
+void append_device(std::vector<Block>& out, const InputAnswer& answer, const View& view) {
+  if (!view.shows("device")) return;
+  const hardware::Device& device = answer.device;
+  const std::string capability =
+      device.capability ? hardware::capability_text(*device.capability) : device.gfx_target;
+  out.push_back(gap_block());
+  out.push_back(heading_block("device " + safe(device.id)));
+  out.push_back(pairs_table(
+      {"what", "answer"},
+      {{{"name"}, {device.label.empty() ? "-" : safe(device.label)}},
+       {{"platform"}, {std::string(hardware::platform_name(device.platform))}},
+       {{"capability"}, {capability.empty() ? "-" : safe(capability)}},
+       {{"memory"}, {bytes_or_unknown(device.memory_bytes)}},
+       {{"usable by a process"}, {bytes_or_unknown(device.usable_bytes())}},
+       {{"multiprocessors"}, {device.sm_count ? fmt::to_string(*device.sm_count) : "unknown"}},
+       {{"memory bandwidth"}, {bandwidth_text(device.memory_bandwidth_bytes_per_s)}},
+       {{"source"}, {device.source.empty() ? "the options" : safe(device.source)}}}));
+}
 
 void append_values(std::vector<Block>& out, const InputAnswer& answer, const View& view) {
   std::vector<std::vector<Cell>> rows;

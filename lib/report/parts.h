@@ -8,6 +8,8 @@
 
 namespace kernelpath::report {
 
+// --show device: what is known of it, and who says so.
+void append_device(std::vector<Block>& out, const InputAnswer& answer, const View& view);
 // --show: derived values of the model with their origins.
 void append_values(std::vector<Block>& out, const InputAnswer& answer, const View& view);
 // --show backend and --show memory: resolved options and all ledger entries.

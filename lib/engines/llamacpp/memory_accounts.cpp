@@ -59,7 +59,7 @@ void explain_token(const Request& request, const AttentionQuestion& question, Re
   token.rows = side_cache_rows(question.memory);
   std::int64_t all = 0;
   for (const Cache& cache : question.memory.caches) all = saturating_sum(all, cell_bytes(cache));
-  token.rows.push_back({std::string(memory_cause::kStages),
+  token.rows.push_back({std::string(memory_cause::kElsewhere),
                         out.memory.kv_bytes_per_token.value_or(0) - all,
                         "layers on other devices"});
   account_for_token(request.model, token, out.layers, out.memory);
@@ -87,7 +87,7 @@ void explain_sequence(const AttentionQuestion& question, Memory& memory) {
   }
   const auto plain = checked_mul(*memory.kv_bytes_per_token, tokens);
   if (!plain) return;
-  rows.push_back({std::string(memory_cause::kStages),
+  rows.push_back({std::string(memory_cause::kElsewhere),
                   *memory.kv_bytes_per_sequence - *plain - explained, "layers on other devices"});
   account_for_sequence(std::move(rows), memory);
 }
@@ -104,7 +104,7 @@ void explain_weights(const Request& request, Memory& memory) {
                                      request.model.dtype.value_or("16 bits")),
                          *plain);
   account.add(memory_cause::kStoredDtype, *converted - *plain, "16 bits as converted");
-  account.add(memory_cause::kStages, *memory.weight_bytes - *converted,
+  account.add(memory_cause::kElsewhere, *memory.weight_bytes - *converted,
               "what other devices and the host keep");
   memory.accounts.push_back(account.finish(*memory.weight_bytes));
 }

@@ -28,7 +28,7 @@ std::vector<std::string> keys(const json::Value& object) {
 
 TEST(InspectJson, Schema_StandsFirst) {
   EXPECT_THAT(inspect_json(kTool, {}, {}), StartsWith("{\n  \"schema\": \"kernelpath/inspect\",\n"
-                                                      "  \"schema_version\": \"1.0.0\",\n"));
+                                                      "  \"schema_version\": \"1.1.0\",\n"));
 }
 
 TEST(InspectJson, Keys_AreInTheDocumentedOrder) {
@@ -80,7 +80,7 @@ TEST(InspectJson, SameAnswer_GivesTheSameBytes) {
 
 TEST(InspectJsonl, Header_IsALineOfItsOwn) {
   EXPECT_EQ(inspect_jsonl_header(kTool),
-            "{\"schema\":\"kernelpath/inspect\",\"schema_version\":\"1.0.0\","
+            "{\"schema\":\"kernelpath/inspect\",\"schema_version\":\"1.1.0\","
             "\"tool\":{\"name\":\"llm-inspect\",\"version\":\"0.1.0\"}}\n");
   const std::string line = inspect_jsonl_line(sample_answer(), {});
   EXPECT_EQ(line.find('\n'), line.size() - 1);
