@@ -80,12 +80,11 @@ std::vector<TextPart> AddedTokens::find(std::string_view text, bool normalized,
     if (token.single_word && is_within_word(text, begin, end)) continue;
     if (token.lstrip) begin = space_start(text, begin, covered);
     if (token.rstrip) end = space_end(text, end);
-    // White space may have gone with the token before.
-    begin = std::max(begin, covered);
-    end = std::max(end, begin);
+    // What the token before took along is not there again; the library drops the empty rest.
+    if (token.lstrip) begin = std::max(begin, covered);
     if (covered < begin) parts.push_back({.begin = covered, .end = begin});
-    parts.push_back({.begin = begin, .end = end, .token = id});
-    covered = end;
+    if (begin < end) parts.push_back({.begin = begin, .end = end, .token = id});
+    covered = std::max(covered, end);
   }
   if (covered < text.size()) parts.push_back({.begin = covered, .end = text.size()});
   return parts;

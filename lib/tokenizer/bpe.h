@@ -48,7 +48,7 @@ class Bpe final : public Model {
  private:
   struct Scratch;
 
-  std::unique_ptr<Scratch> take_scratch() const;
+  [[nodiscard]] std::unique_ptr<Scratch> take_scratch() const;
   void give_back(std::unique_ptr<Scratch> scratch) const;
   void encode_piece(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
   void encode_cached(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
+#include "tokenizer/script_name.h"
 
 #include <array>
 #include <cstdint>
@@ -28,7 +29,7 @@ constexpr std::array<NamedSet, 12> kNamedSets = {{
     {"cntrl", R"(\p{Cc})", R"(\p{Cc})"},
     {"digit", R"(\p{Nd})", R"(\p{Nd})"},
     {"lower", R"(\p{Lowercase})", R"(\p{Lowercase})"},
-    {"punct", R"(\p{P})", R"(\p{P}$+<=>\^`|~)"},
+    {"punct", R"(\p{P})", R"(\p{P}\p{S})"},
     {"space", R"(\p{White_Space})", R"(\p{White_Space})"},
     {"upper", R"(\p{Uppercase})", R"(\p{Uppercase})"},
     {"word", kWordMembers, kWordMembers},
@@ -93,12 +94,15 @@ Result<std::optional<Escape>> read_property(std::string_view pattern) {
     escape.negated = !escape.negated;
     name.remove_prefix(1);
   }
-  const NamedSet* known = find_named_set(name);
-  escape.members = known != nullptr ? std::string(known->property) : [&] {
-    std::string members = "\\p{";
-    members += name;
-    return members + "}";
-  }();
+  if (const NamedSet* known = find_named_set(name)) {
+    escape.members = known->property;
+    return escape;
+  }
+  // A script's name alone means in PCRE2 what the script is used with, too: 。 would be Han.
+  const bool is_script = name.size() > 2 && is_script_name(name);
+  escape.members = is_script ? "\\p{sc:" : "\\p{";
+  escape.members += name;
+  escape.members += '}';
   return escape;
 }
 
@@ -209,7 +213,10 @@ Result<CharacterSet> SetReader::read() {
   const bool negated = rest().starts_with('^');
   if (negated) ++at_;
   // A closing bracket at the very start is a member.
-  if (rest().starts_with(']')) KERNELPATH_CHECK_OK(read_character("\\]"));
+  if (rest().starts_with(']')) {
+    ++at_;
+    KERNELPATH_CHECK_OK(read_character("\\]"));
+  }
   while (!rest().starts_with(']')) {
     if (rest().empty()) return pattern_fault("a set is not closed", text_.substr(0, 16));
     KERNELPATH_CHECK_OK(read_item());

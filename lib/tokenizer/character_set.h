@@ -32,8 +32,11 @@ struct CharacterSet {
 // Reads a set; `pattern` starts with its bracket. Sets inside sets may be 32 deep.
 Result<CharacterSet> read_character_set(std::string_view pattern, int depth = 0);
 
-// The members of \w.
+// The members of \w within a set, and outside: Oniguruma has a table of its own for the characters
+// below U+0100, where ²³¹¼½¾ are of a word, but does not ask it for sets.
 inline constexpr std::string_view kWordMembers = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
+inline constexpr std::string_view kWordCharacters =
+    R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 
 // An error of code kConfigValue about a pattern.
 Unexpected pattern_fault(std::string message, std::string_view part);

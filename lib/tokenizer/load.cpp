@@ -35,4 +35,10 @@ Result<std::unique_ptr<Tokenizer>> load(const std::string& path) {
   return std::make_unique<Tokenizer>(*std::move(parts));
 }
 
+Result<std::unique_ptr<Tokenizer>> load_text(std::string text, const std::string& file) {
+  auto parts = parse_tokenizer_json(std::move(text), file);
+  if (!parts) return fail(std::move(parts).error());
+  return std::make_unique<Tokenizer>(*std::move(parts));
+}
+
 }  // namespace kernelpath::tokenizer

@@ -33,8 +33,10 @@ struct Tokenizer::Parts {
   }
 };
 
-// tokenizer.json.
+// tokenizer.json, by its path or its text.
 Result<std::unique_ptr<Tokenizer::Parts>> read_tokenizer_json(const std::string& path);
+Result<std::unique_ptr<Tokenizer::Parts>> parse_tokenizer_json(std::string text,
+                                                               const std::string& file);
 
 // tokenizer.model (sentencepiece). kUnavailable where this build cannot.
 Result<std::unique_ptr<Tokenizer::Parts>> read_sentence_piece(const std::string& path);

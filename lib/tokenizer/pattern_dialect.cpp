@@ -193,6 +193,7 @@ void Translator::close_group() {
 
 Result<void> Translator::read_escape_step() {
   KERNELPATH_TRY(escape, read_escape(rest_));
+  if (escape && escape->members == kWordMembers) escape->members = kWordCharacters;
   if (escape) {
     const std::string text = escape->character ? *escape->character
                              : escape->negated ? "[^" + escape->members + "]"
@@ -202,7 +203,7 @@ Result<void> Translator::read_escape_step() {
   }
   const char letter = rest_[1];
   if (letter == 'b' || letter == 'B') {
-    const std::string word = "[" + std::string(kWordMembers) + "]";
+    const std::string word = "[" + std::string(kWordCharacters) + "]";
     const std::string after = "(?<=" + word + ")";
     const std::string before = "(?=" + word + ")";
     const std::string not_after = "(?<!" + word + ")";

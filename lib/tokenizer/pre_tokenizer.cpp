@@ -150,7 +150,7 @@ class ByteLevelPreTokenizer final : public PreTokenizer {
 
   [[nodiscard]] Result<void> apply(PieceList& list) const override {
     if (add_prefix_space_) {
-      rewrite_pieces(list, [](const Piece&, std::string_view piece, std::string& out) {
+      rewrite_pieces(list, [](const Piece& /*place*/, std::string_view piece, std::string& out) {
         if (!piece.starts_with(' ')) out += ' ';
         out += piece;
       });
@@ -161,7 +161,7 @@ class ByteLevelPreTokenizer final : public PreTokenizer {
                                        return regex_->find_all(text, matches);
                                      }));
     }
-    rewrite_pieces(list, [](const Piece&, std::string_view piece, std::string& out) {
+    rewrite_pieces(list, [](const Piece& /*place*/, std::string_view piece, std::string& out) {
       append_byte_characters(piece, out);
     });
     return {};

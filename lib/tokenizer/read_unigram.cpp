@@ -78,7 +78,7 @@ Result<void> Unigram::encode_piece(std::string_view piece, std::vector<TokenId>&
     bool has_character = false;
     parts_.tokens.for_each_prefix(piece.substr(at), [&](std::size_t length, TokenId id) {
       improve(best[at + length], score + parts_.scores[static_cast<std::size_t>(id)], at, id);
-      has_character |= length == character;
+      if (length == character) has_character = true;
     });
     if (!has_character && !parts_.unknown) {
       return fail({.code = ErrorCode::kConfigValue,

@@ -17,9 +17,11 @@ namespace {
 
 // Patterns of published tokenizers are some hundred bytes long.
 constexpr std::size_t kMaxPatternBytes = 65536;
-// Steps that one match may take beyond a multiple of the text: a pattern that backtracks without
-// end is refused after about a tenth of a second.
-constexpr std::size_t kMatchLimit = 5'000'000;
+// Steps that each match may take, and those beyond that a whole text may take, about a second's: a
+// pattern that backtracks without end is refused, and one that does so a little at every place,
+// too.
+constexpr std::size_t kStepsOfAMatch = 2000;
+constexpr std::size_t kStepsOfAText = 100'000'000;
 constexpr std::size_t kHeapLimitKib = 65536;
 constexpr std::size_t kJitStackBytes = std::size_t{4} << 20;
 
@@ -93,20 +95,18 @@ class Search {
         text_(text),
         data_(pcre2_match_data_create_from_pattern(code, nullptr)),
         context_(pcre2_match_context_create(nullptr)) {
-    if (context_ == nullptr) return;
-    const std::size_t limit = std::min<std::size_t>(kMatchLimit + 8 * text.size(), UINT32_MAX);
-    pcre2_set_match_limit(context_.get(), static_cast<std::uint32_t>(limit));
-    pcre2_set_heap_limit(context_.get(), kHeapLimitKib);
+    if (context_ != nullptr) pcre2_set_heap_limit(context_.get(), kHeapLimitKib);
   }
 
   // 1 for a match from `start` on, 0 for none, negative for an error of PCRE2.
   int find(std::size_t start, Match& match) {
     if (data_ == nullptr || context_ == nullptr) return PCRE2_ERROR_NOMEMORY;
-    int rc = has_jit_ ? jit_match(start) : PCRE2_ERROR_JIT_STACKLIMIT;
-    // The interpreter takes its memory from the heap, which reaches further.
-    if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {
-      rc = pcre2_match(code_, subject(), text_.size(), start, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
-                       data_.get(), context_.get());
+    // PCRE2 does not tell how many steps a match took, only that they were not enough.
+    int rc = match_within(kStepsOfAMatch, start);
+    for (std::size_t steps = 8 * kStepsOfAMatch; rc == PCRE2_ERROR_MATCHLIMIT; steps *= 8) {
+      if (steps > budget_) break;
+      budget_ -= steps;
+      rc = match_within(steps, start);
     }
     if (rc == PCRE2_ERROR_NOMATCH) return 0;
     if (rc < 0) return rc;
@@ -118,6 +118,16 @@ class Search {
  private:
   [[nodiscard]] PCRE2_SPTR subject() const {
     return reinterpret_cast<PCRE2_SPTR>(text_.data() == nullptr ? "" : text_.data());
+  }
+
+  int match_within(std::size_t steps, std::size_t start) {
+    pcre2_set_match_limit(context_.get(),
+                          static_cast<std::uint32_t>(std::min<std::size_t>(steps, UINT32_MAX)));
+    const int rc = has_jit_ ? jit_match(start) : PCRE2_ERROR_JIT_STACKLIMIT;
+    if (rc != PCRE2_ERROR_JIT_STACKLIMIT) return rc;
+    // The interpreter takes its memory from the heap, which reaches further.
+    return pcre2_match(code_, subject(), text_.size(), start, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
+                       data_.get(), context_.get());
   }
 
   int jit_match(std::size_t start) {
@@ -134,6 +144,7 @@ class Search {
   const pcre2_code* code_;
   bool has_jit_;
   std::string_view text_;
+  std::size_t budget_ = kStepsOfAText + 64 * text_.size();
   std::unique_ptr<pcre2_match_data, MatchDataDeleter> data_;
   std::unique_ptr<pcre2_jit_stack, JitStackDeleter> stack_;
   std::unique_ptr<pcre2_match_context, MatchContextDeleter> context_;

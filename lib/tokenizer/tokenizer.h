@@ -138,6 +138,9 @@ class StreamDecoder {
 // component that is not supported, by name; a tokenizer.model without sentencepiece).
 Result<std::unique_ptr<Tokenizer>> load(const std::string& path);
 
+// Reads the text of a tokenizer.json alone; `file` stands in errors. Errors as load().
+Result<std::unique_ptr<Tokenizer>> load_text(std::string text, const std::string& file);
+
 // Can this build read tokenizer.model?
 bool has_sentence_piece();
 

@@ -2,6 +2,7 @@
 #include "json/document.h"
 #include "tokenizer/parts.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -127,16 +128,21 @@ Result<void> add_token(AddedToken token, Tokenizer::Parts& parts) {
   return {};
 }
 
-Result<std::unique_ptr<Tokenizer::Parts>> read_tokenizer_json(const std::string& path) {
-  KERNELPATH_TRY(contents, read_file(path, kLimits.max_bytes));
-  KERNELPATH_TRY(document, json::parse_object(std::move(contents.text), path, kLimits));
-  const JsonNode root(document.root, "", path);
+Result<std::unique_ptr<Tokenizer::Parts>> parse_tokenizer_json(std::string text,
+                                                               const std::string& file) {
+  KERNELPATH_TRY(document, json::parse_object(std::move(text), file, kLimits));
+  const JsonNode root(document.root, "", file);
   auto parts = std::make_unique<Tokenizer::Parts>();
-  parts->file = path;
+  parts->file = file;
   KERNELPATH_CHECK_OK(read_stages(root, *parts));
   KERNELPATH_CHECK_OK(read_added_tokens(root, *parts));
   warn_of_ignored(root, *parts);
   return parts;
+}
+
+Result<std::unique_ptr<Tokenizer::Parts>> read_tokenizer_json(const std::string& path) {
+  KERNELPATH_TRY(contents, read_file(path, kLimits.max_bytes));
+  return parse_tokenizer_json(std::move(contents.text), path);
 }
 
 }  // namespace kernelpath::tokenizer

@@ -16,6 +16,12 @@ class Vocabulary {
  public:
   // `bytes` and `count` are what the caller is about to add; adding more is a bug.
   Vocabulary(std::size_t bytes, std::size_t count);
+  Vocabulary(Vocabulary&&) = default;
+  Vocabulary& operator=(Vocabulary&&) = default;
+  // The maps point into the arena.
+  Vocabulary(const Vocabulary&) = delete;
+  Vocabulary& operator=(const Vocabulary&) = delete;
+  ~Vocabulary() = default;
 
   // False where the id has a token already (the first one stays) or the token an id.
   bool add(std::string_view token, TokenId id);
