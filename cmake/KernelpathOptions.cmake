@@ -51,4 +51,8 @@ if(KERNELPATH_FUZZ)
   endif()
   list(APPEND own_flags -fsanitize=fuzzer-no-link)
 endif()
+# A program starts with the libraries that it calls: llm-inspect has no use for those of llm-run.
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  target_link_options(kernelpath_flags INTERFACE LINKER:--as-needed)
+endif()
 target_compile_options(kernelpath_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${own_flags}>")

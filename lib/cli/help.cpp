@@ -11,8 +11,8 @@ namespace kernelpath::cli {
 namespace {
 
 constexpr std::size_t kHelpWidth = 96;
-constexpr std::array kGroups = {Group::kQuestion, Group::kDeployment, Group::kAnswer,
-                                Group::kOutput, Group::kProgram};
+constexpr std::array kGroups = {Group::kQuestion, Group::kDeployment, Group::kGeneration,
+                                Group::kAnswer,   Group::kOutput,     Group::kProgram};
 
 std::string indented(std::string_view text, std::size_t indent) {
   std::string out;
@@ -22,9 +22,10 @@ std::string indented(std::string_view text, std::size_t indent) {
   return out;
 }
 
-std::string option_help(const OptionRow& row) {
+std::string option_help(const Program& program, const OptionRow& row) {
   std::string text(row.help);
-  if (!row.default_value.empty()) text += fmt::format(" Default: {}.", row.default_value);
+  const std::string_view value = default_value(program.kind, row);
+  if (!value.empty()) text += fmt::format(" Default: {}.", value);
   return "  " + option_signature(row) + "\n" + indented(text, 6);
 }
 
@@ -56,8 +57,7 @@ constexpr std::string_view kFooter =
 
 constexpr std::string_view kExitCodes =
     "exit codes: 0 done; 1 a finding (llm-validate: of --fail-on or worse; --require unmet; a "
-    "batch "
-    "line not answered); 2 wrong use; 3 "
+    "batch line not answered; llm-run: --expect differs); 2 wrong use; 3 "
     "the input cannot be used; 4 not possible here; 5 a limit; 6 reading or writing failed; 70 a "
     "bug of ours; 130 and 143 interrupted and terminated.";
 
@@ -71,6 +71,7 @@ std::string short_help(const Program& program) {
     for (const OptionRow* row : options_of(program.kind)) {
       if (row->group == group) names += fmt::format("--{} ", shorter_name(*row));
     }
+    if (names.empty()) continue;
     out += fmt::format("\n{}:\n{}", to_lower(group_title(group)), indented(trim(names), 2));
   }
   return out + "\n--help explains all options, --help=WORD those that mention WORD\n";
@@ -84,9 +85,11 @@ std::string full_help(const Program& program) {
                     "configuration on standard input.",
                     0);
   for (const Group group : kGroups) {
+    const auto is_of_group = [&](const OptionRow* row) { return row->group == group; };
+    if (std::ranges::none_of(options_of(program.kind), is_of_group)) continue;
     out += fmt::format("\n{}\n", group_title(group));
     for (const OptionRow* row : options_of(program.kind)) {
-      if (row->group == group) out += option_help(*row);
+      if (row->group == group) out += option_help(program, *row);
     }
   }
   return out + "\n" + indented(kFooter, 0) + "\n" + indented(kExitCodes, 0);
@@ -95,7 +98,7 @@ std::string full_help(const Program& program) {
 std::string search_help(const Program& program, std::string_view word) {
   std::string out;
   for (const OptionRow* row : options_of(program.kind)) {
-    if (mentions(*row, word)) out += option_help(*row);
+    if (mentions(*row, word)) out += option_help(program, *row);
   }
   if (!out.empty()) return out;
   return fmt::format("no option of {} mentions '{}'\n", program.name, escape_for_terminal(word));

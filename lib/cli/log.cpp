@@ -95,6 +95,11 @@ void Log::hint(std::string_view message) const {
   put("hint: " + escape_for_terminal(message) + "\n");
 }
 
+void Log::note(std::string_view message) const {
+  if (style_.level < LogLevel::kWarn) return;
+  put(style_.json ? message_json("note", message) : escape_for_terminal(message) + "\n");
+}
+
 void Log::finding(std::string_view message) const {
   if (style_.json || style_.json_errors) {
     put(message_json("finding", message));

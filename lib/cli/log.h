@@ -33,6 +33,8 @@ class Log {
   void warn(std::string_view message) const { line(LogLevel::kWarn, message); }
   void info(std::string_view message) const { line(LogLevel::kInfo, message); }
   void debug(std::string_view message) const { line(LogLevel::kDebug, message); }
+  // What is being done, without a level: for programs that take a while. Not with --quiet.
+  void note(std::string_view message) const;
   // "hint: …", for text output only.
   void hint(std::string_view message) const;
 

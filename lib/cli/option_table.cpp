@@ -24,38 +24,38 @@ constexpr std::array kTable = {
     // clang-format off
     OptionRow{Option::kEngine, "engine", kNone, 0, kList, kRequest, kQuestion,
      "NAME[@VERSION],…", "@engines", "all", 0,
-     "Engines to answer for. Without a version, the newest of this build; --list engines has all."},
+     "Engines to answer for. Without a version, the newest of this build; --list engines has all.", kNoMaximum, kJudges},
     OptionRow{Option::kDevice, "device", kNone, 0, kText, kRequest, kQuestion,
      "NAME", "@devices", "h100-sxm", 0,
      "GPU that the question is about (--list devices); auto: the first CUDA device of this machine, "
      "else the CPU. Nothing is probed without auto."},
     OptionRow{Option::kSm, "sm", kNone, 0, kText, kRequest, kQuestion,
      "CAPABILITY", kNone, kNone, 0,
-     "CUDA compute capability instead of --device: 90, 9.0, sm_90a."},
+     "CUDA compute capability instead of --device: 90, 9.0, sm_90a.", kNoMaximum, kJudges},
     OptionRow{Option::kMemory, "memory", kNone, 0, kSize, kRequest, kQuestion,
      "SIZE", kNone, kNone, 0,
-     "Memory of one device, in place of the table's: 80GiB (binary) or 80GB (decimal)."},
+     "Memory of one device, in place of the table's: 80GiB (binary) or 80GB (decimal).", kNoMaximum, kJudges},
     OptionRow{Option::kLacks, "lacks", kNone, 0, kList, kRequest, kQuestion,
      "PACKAGE,…", "@packages", kNone, 0,
-     "Packages that are not installed. Without it, all that the engine version declares are there."},
+     "Packages that are not installed. Without it, all that the engine version declares are there.", kNoMaximum, kJudges},
     OptionRow{Option::kHas, "has", kNone, 0, kList, kRequest, kQuestion,
      "PACKAGE,…", "@packages", kNone, 0,
-     "Packages that are installed although the engine version does not declare them."},
+     "Packages that are installed although the engine version does not declare them.", kNoMaximum, kJudges},
     OptionRow{Option::kEnv, "env", kNone, 0, kRepeated, kRequest, kQuestion,
      "NAME=VALUE", kNone, kNone, 0,
-     "Environment variable of the engine's process. The variables of this shell are not read."},
+     "Environment variable of the engine's process. The variables of this shell are not read.", kNoMaximum, kJudges},
     OptionRow{Option::kEnvFromProcess, "env-from-process", kNone, 0, kFlag, kProcess, kQuestion,
      kNone, kNone, kNone, 0,
-     "Take the engine's variables from this process's environment; --env wins over them."},
+     "Take the engine's variables from this process's environment; --env wins over them.", kNoMaximum, kJudges},
     OptionRow{Option::kSet, "set", kNone, 0, kRepeated, kRequest, kQuestion,
      "ENGINE.FIELD=VALUE", kNone, kNone, 0,
      "The engine's own argument, checked against its table (--list settings)."},
     OptionRow{Option::kProfileDir, "profile-dir", kNone, 0, kText, kProcess, kQuestion,
      "DIR", kNone, kNone, 0,
-     "Engine tables from DIR instead of those of this build (scripts/extract-profile writes them)."},
+     "Engine tables from DIR instead of those of this build (scripts/extract-profile writes them).", kNoMaximum, kJudges},
     OptionRow{Option::kCustomModuleDirs, "custom-module-dirs", kNone, 0, kList, kProcess, kQuestion,
      "DIR,…", kNone, kNone, 0,
-     "Folders of external model providers (shared objects). They run inside this process."},
+     "Folders of external model providers (shared objects). They run inside this process.", kNoMaximum, kJudges},
     OptionRow{Option::kStrict, "strict", kNone, 0, kFlag, kRequest, kQuestion,
      kNone, kNone, kNone, 0,
      "Refuse inputs that a careful reader would refuse: repeated keys, links out of the folder."},
@@ -65,13 +65,13 @@ constexpr std::array kTable = {
      "Attention backend to ask for, in any case. A name that the engine does not know is an error."},
     OptionRow{Option::kDtype, "dtype", kNone, 0, kText, kRequest, kDeployment,
      "NAME", "@dtypes", kNone, 0,
-     "Type of the activations; else the model's."},
+     "Type of the activations; else the model's.", kNoMaximum, kJudges},
     OptionRow{Option::kKv, "kv-cache-dtype", "kv", 0, kText, kRequest, kDeployment,
      "TYPE", "@kv-dtypes", kNone, 0,
      "Type of the KV cache; else what the checkpoint and the engine decide."},
     OptionRow{Option::kQuantization, "quantization", kNone, 0, kText, kRequest, kDeployment,
      "NAME", kNone, kNone, 0,
-     "Weight quantisation in place of the checkpoint's."},
+     "Weight quantisation in place of the checkpoint's.", kNoMaximum, kJudges},
     OptionRow{Option::kPageSize, "page-size", "block-size", 0, kInteger, kRequest, kDeployment,
      "TOKENS", kNone, kNone, 1,
      "Tokens in one block of the KV cache.", kMaxPageSize},
@@ -82,24 +82,100 @@ constexpr std::array kTable = {
      "N", kNone, kNone, 1,
      "Sequences that run at one time."},
     OptionRow{Option::kTp, "tp", kNone, 0, kInteger, kRequest, kDeployment,
-     "N", kNone, "1", 1, "Tensor-parallel size."},
+     "N", kNone, "1", 1, "Tensor-parallel size.", kNoMaximum, kJudges},
     OptionRow{Option::kPp, "pp", kNone, 0, kInteger, kRequest, kDeployment,
-     "N", kNone, "1", 1, "Pipeline-parallel size."},
+     "N", kNone, "1", 1, "Pipeline-parallel size.", kNoMaximum, kJudges},
     OptionRow{Option::kDp, "dp", kNone, 0, kInteger, kRequest, kDeployment,
-     "N", kNone, "1", 1, "Data-parallel size."},
+     "N", kNone, "1", 1, "Data-parallel size.", kNoMaximum, kJudges},
     OptionRow{Option::kEp, "ep", kNone, 0, kInteger, kRequest, kDeployment,
-     "N", kNone, "1", 1, "Expert-parallel size."},
+     "N", kNone, "1", 1, "Expert-parallel size.", kNoMaximum, kJudges},
     OptionRow{Option::kCp, "cp", kNone, 0, kInteger, kRequest, kDeployment,
-     "N", kNone, "1", 1, "Context-parallel size (prefill)."},
+     "N", kNone, "1", 1, "Context-parallel size (prefill).", kNoMaximum, kJudges},
     OptionRow{Option::kDcp, "dcp", kNone, 0, kInteger, kRequest, kDeployment,
-     "N", kNone, "1", 1, "Decode-context-parallel size."},
+     "N", kNone, "1", 1, "Decode-context-parallel size.", kNoMaximum, kJudges},
     OptionRow{Option::kSpeculative, "speculative", kNone, 0, kText, kRequest, kDeployment,
      "KIND[:MODEL]", "eagle|eagle3|mtp|ngram|draft", kNone, 0,
      "Speculative decoding, and the draft model where there is one."},
     OptionRow{Option::kDraftTokens, "draft-tokens", kNone, 0, kInteger, kRequest, kDeployment,
      "N", kNone, kNone, 1, "Draft tokens of one step."},
     OptionRow{Option::kDraftTopk, "draft-topk", kNone, 0, kInteger, kRequest, kDeployment,
-     "N", kNone, kNone, 1, "Branches of the draft tree."},
+     "N", kNone, kNone, 1, "Branches of the draft tree.", kNoMaximum, kJudges},
+
+    OptionRow{Option::kKernel, "kernel", kNone, 0, kChoice, kProcess, kDeployment,
+     "reference|avx2|avx512", "reference|avx2|avx512", kNone, 0,
+     "Kernels by instruction set; else the fastest that this processor has.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kThreads, "threads", kNone, 0, kInteger, kProcess, kDeployment,
+     "N", kNone, kNone, 1,
+     "Threads that compute; else one a processor.", 4096, kRunOnly},
+    OptionRow{Option::kKvMemory, "kv-memory", kNone, 0, kSize, kProcess, kDeployment,
+     "SIZE", kNone, kNone, 0,
+     "Room of the KV cache: 4GiB; else what the requests can need at one time.", kNoMaximum,
+     kRunOnly},
+
+    OptionRow{Option::kPrompt, "prompt", kNone, 'p', kText, kCommandLine, kGeneration,
+     "TEXT|@FILE|-", kNone, kNone, 0,
+     "The text to go on from; @FILE reads it from a file, - from standard input.", kNoMaximum,
+     kRunOnly},
+    OptionRow{Option::kPromptTokens, "prompt-tokens", kNone, 0, kList, kCommandLine, kGeneration,
+     "ID,…", kNone, kNone, 0,
+     "Token ids in place of a text; needs no tokenizer.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kPrompts, "prompts", kNone, 0, kText, kCommandLine, kGeneration,
+     "FILE.jsonl", kNone, kNone, 0,
+     "Many requests, one JSON object a line, run at the same time; - is standard input.",
+     kNoMaximum, kRunOnly},
+    OptionRow{Option::kChat, "chat", kNone, 0, kFlag, kProcess, kGeneration,
+     kNone, kNone, kNone, 0,
+     "The prompt is a user's message: the model's chat template goes around it.", kNoMaximum,
+     kRunOnly},
+    OptionRow{Option::kSystem, "system", kNone, 0, kText, kProcess, kGeneration,
+     "TEXT", kNone, kNone, 0,
+     "The system message before it; implies --chat.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kMaxTokens, "max-tokens", kNone, 'n', kInteger, kProcess, kGeneration,
+     "N", kNone, "128", 1, "Tokens to generate at most.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kIgnoreEos, "ignore-eos", kNone, 0, kFlag, kProcess, kGeneration,
+     kNone, kNone, kNone, 0, "Go on behind tokens that end a text.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kStop, "stop", kNone, 0, kRepeated, kProcess, kGeneration,
+     "TEXT", kNone, kNone, 0,
+     "End before this text; may be given several times.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kTemperature, "temperature", kNone, 0, kNumber, kProcess, kGeneration,
+     "T", kNone, "0", 0, "0 is greedy: results repeat.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kTopK, "top-k", kNone, 0, kInteger, kProcess, kGeneration,
+     "N", kNone, "0", 0, "Draw among the N likeliest tokens; 0: all.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kTopP, "top-p", kNone, 0, kNumber, kProcess, kGeneration,
+     "P", kNone, "1", 0, "Draw among the fewest tokens that reach this probability.", kNoMaximum,
+     kRunOnly},
+    OptionRow{Option::kMinP, "min-p", kNone, 0, kNumber, kProcess, kGeneration,
+     "P", kNone, "0", 0, "Draw among tokens with this share of the likeliest one's probability.",
+     kNoMaximum, kRunOnly},
+    OptionRow{Option::kRepetitionPenalty, "repetition-penalty", kNone, 0, kNumber, kProcess,
+     kGeneration, "X", kNone, "1", 0,
+     "Divides the logits of tokens seen in prompt or answer.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kPresencePenalty, "presence-penalty", kNone, 0, kNumber, kProcess,
+     kGeneration, "X", kNone, "0", 0,
+     "Subtracted from the logits of tokens in the answer.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kFrequencyPenalty, "frequency-penalty", kNone, 0, kNumber, kProcess,
+     kGeneration, "X", kNone, "0", 0,
+     "Subtracted for each time that a token stands in the answer.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kSeed, "seed", kNone, 0, kInteger, kProcess, kGeneration,
+     "N", kNone, "0", 0, "Of drawing: the same seed draws the same.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kLogprobs, "logprobs", kNone, 0, kInteger, kProcess, kGeneration,
+     "N", kNone, "0", 0,
+     "Log-probabilities of the N likeliest tokens beside each token (json, jsonl).", 1000,
+     kRunOnly},
+    OptionRow{Option::kDumpLogits, "dump-logits", kNone, 0, kText, kCommandLine, kGeneration,
+     "FILE", kNone, kNone, 0,
+     "Write the logits of each generated token, float32, little-endian, [tokens, vocabulary]; for "
+     "one request.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kExpect, "expect", kNone, 0, kText, kCommandLine, kGeneration,
+     "golden.json", kNone, kNone, 0,
+     "Run the prompts of this file and end with code 1 unless they give its tokens; steps whose "
+     "best two logits are nearer than 0.001 end the comparison.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kDryRun, "dry-run", kNone, 0, kFlag, kCommandLine, kGeneration,
+     kNone, kNone, kNone, 0,
+     "Plan and memory; no weights are read.", kNoMaximum, kRunOnly},
+    OptionRow{Option::kStats, "stats", kNone, 0, kFlag, kProcess, kGeneration,
+     kNone, kNone, kNone, 0, "Speeds and reuse on standard error at the end.", kNoMaximum,
+     kRunOnly},
 
     OptionRow{Option::kShow, "show", kNone, 0, kList, kRequest, kAnswer,
      "PART,…",
@@ -160,12 +236,12 @@ constexpr std::array kTable = {
     OptionRow{Option::kBatch, "batch", kNone, 0, kText, kCommandLine, kAnswer,
      "FILE", kNone, kNone, 0,
      "One JSON request a line from FILE or - (standard input), one answer a line. Other options "
-     "are the defaults of each line."},
+     "are the defaults of each line.", kNoMaximum, kJudges},
 
     OptionRow{Option::kFormat, "format", kNone, 'f', kChoice, kProcess, kOutput,
      "NAME", "text|json|jsonl|md|html|sarif|junit|github", "text", 0,
      "Format of the answer: text, json, jsonl or md; llm-validate also has html, sarif, junit and "
-     "github."},
+     "github, llm-run has no md."},
     OptionRow{Option::kJson, "json", kNone, 0, kFlag, kCommandLine, kOutput,
      kNone, kNone, kNone, 0, "The same as --format json."},
     OptionRow{Option::kOutput, "output", kNone, 'o', kRepeated, kCommandLine, kOutput,
@@ -229,6 +305,8 @@ std::string_view group_title(Group group) {
       return "The question";
     case kDeployment:
       return "The deployment";
+    case kGeneration:
+      return "What is generated";
     case kAnswer:
       return "The answer";
     case kOutput:
@@ -247,12 +325,21 @@ bool is_option_of(ProgramKind program, const OptionRow& row) {
   switch (row.programs) {
     case kAll:
       return true;
+    case kRunOnly:
+      return program == ProgramKind::kRun;
+    case kJudges:
+      return program != ProgramKind::kRun;
     case kInspectOnly:
       return program == ProgramKind::kInspect;
     case kValidateOnly:
       return program == ProgramKind::kValidate;
   }
   return false;
+}
+
+std::string_view default_value(ProgramKind program, const OptionRow& row) {
+  const bool here = program == ProgramKind::kRun && row.id == Option::kDevice;
+  return here ? "auto" : row.default_value;
 }
 
 std::vector<const OptionRow*> options_of(ProgramKind program) {

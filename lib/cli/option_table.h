@@ -43,6 +43,31 @@ enum class Option : std::uint8_t {
   kSpeculative,
   kDraftTokens,
   kDraftTopk,
+  kKernel,
+  kThreads,
+  kKvMemory,
+  // what is generated
+  kPrompt,
+  kPromptTokens,
+  kPrompts,
+  kChat,
+  kSystem,
+  kMaxTokens,
+  kIgnoreEos,
+  kStop,
+  kTemperature,
+  kTopK,
+  kTopP,
+  kMinP,
+  kRepetitionPenalty,
+  kPresencePenalty,
+  kFrequencyPenalty,
+  kSeed,
+  kLogprobs,
+  kDumpLogits,
+  kExpect,
+  kDryRun,
+  kStats,
   // the answer
   kShow,
   kPhase,
@@ -88,13 +113,14 @@ enum class ValueKind : std::uint8_t {
   kText,
   kChoice,    // one of `choices`
   kInteger,   // whole, at least `minimum`
+  kNumber,    // finite, with or without a fraction
   kSize,      // bytes: parse_bytes
   kList,      // comma or repetition
   kRepeated,  // repetition only: the value may hold commas
   kPair,      // two values: two words, or one with a comma
 };
 
-enum class Group : std::uint8_t { kQuestion, kDeployment, kAnswer, kOutput, kProgram };
+enum class Group : std::uint8_t { kQuestion, kDeployment, kGeneration, kAnswer, kOutput, kProgram };
 std::string_view group_title(Group group);
 
 // Where an option may be set besides the command line.
@@ -105,10 +131,16 @@ enum class Scope : std::uint8_t {
 };
 
 // The programs of this build.
-enum class ProgramKind : std::uint8_t { kInspect, kValidate };
+enum class ProgramKind : std::uint8_t { kInspect, kValidate, kRun };
 
 // Which of them have an option.
-enum class OfPrograms : std::uint8_t { kAll, kInspectOnly, kValidateOnly };
+enum class OfPrograms : std::uint8_t {
+  kAll,
+  kInspectOnly,
+  kValidateOnly,
+  kRunOnly,
+  kJudges  // llm-inspect and llm-validate: what speaks of other engines and machines
+};
 
 struct OptionRow {
   Option id;
@@ -142,6 +174,8 @@ std::span<const OptionRow> option_table();
 const OptionRow& option_row(Option option);
 
 bool is_option_of(ProgramKind program, const OptionRow& row);
+// As a user would write it; empty: unset. llm-run asks for the machine that it runs on.
+std::string_view default_value(ProgramKind program, const OptionRow& row);
 // The rows of one program, in the order of the table.
 std::vector<const OptionRow*> options_of(ProgramKind program);
 

@@ -97,7 +97,7 @@ int run(const Program& program, Log& log, const std::vector<std::string>& argume
     return print(log, *help);
   }
   ProcessEnvironment environment = read_environment();
-  Result<Settings> settings = make_settings(*parsed, environment, program.name);
+  Result<Settings> settings = make_settings(*parsed, environment, program);
   if (!settings) return report_error(log, settings.error());
   const Result<void> format = check_format(program, *settings);
   if (!format) return report_error(log, format.error());

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 
 namespace kernelpath::cli {
 namespace {
@@ -59,6 +61,15 @@ Result<std::string> read_integer(const OptionRow& row, std::string_view value,
   return std::to_string(*number);
 }
 
+// A finite number in the spelling of JSON and C, whatever the locale.
+std::optional<double> parse_number(std::string_view text) {
+  double out = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, out);
+  if (error != std::errc() || rest != end || !std::isfinite(out)) return std::nullopt;
+  return out;
+}
+
 Result<std::string> read_size(std::string_view value, std::string_view where) {
   Result<std::int64_t> bytes = parse_bytes(value);
   if (bytes && *bytes > 0) return std::to_string(*bytes);
@@ -79,6 +90,9 @@ Result<std::string> read_value(const OptionRow& row, std::string_view value,
       return read_integer(row, value, where);
     case ValueKind::kSize:
       return read_size(value, where);
+    case ValueKind::kNumber:
+      if (parse_number(value)) return std::string(value);
+      return fail(bad_value(where, "not a number", value));
     default:
       break;
   }
@@ -135,11 +149,12 @@ Result<void> apply_environment(Settings& settings, const ProcessEnvironment& env
 
 }  // namespace
 
-Settings::Settings() {
+Settings::Settings(ProgramKind program) {
   settings_.resize(option_table().size());
   for (const OptionRow& row : option_table()) {
-    if (row.default_value.empty()) continue;
-    settings_[static_cast<std::size_t>(row.id)].values = {std::string(row.default_value)};
+    const std::string_view value = default_value(program, row);
+    if (value.empty()) continue;
+    settings_[static_cast<std::size_t>(row.id)].values = {std::string(value)};
   }
 }
 
@@ -162,6 +177,8 @@ std::optional<std::int64_t> Settings::integer(Option option) const {
   if (!number) return std::nullopt;
   return *number;
 }
+
+double Settings::number(Option option) const { return parse_number(text(option)).value_or(0); }
 
 Result<void> Settings::set(Option option, const std::vector<std::string>& values, SetBy set_by,
                            std::string_view where) {
@@ -199,9 +216,9 @@ const std::string* ProcessEnvironment::find(std::string_view name) const {
 }
 
 Result<Settings> make_settings(const Arguments& arguments, const ProcessEnvironment& environment,
-                               std::string_view program) {
-  Settings settings;
-  KERNELPATH_CHECK_OK(apply_config_file(settings, arguments, environment, program));
+                               const Program& program) {
+  Settings settings(program.kind);
+  KERNELPATH_CHECK_OK(apply_config_file(settings, arguments, environment, program.name));
   KERNELPATH_CHECK_OK(apply_environment(settings, environment));
   KERNELPATH_CHECK_OK(apply_command_line(settings, arguments));
   return settings;

@@ -24,7 +24,7 @@ struct Setting {
 // The value of every option and where it comes from.
 class Settings {
  public:
-  Settings();  // the defaults
+  explicit Settings(ProgramKind program = ProgramKind::kInspect);  // the defaults
 
   [[nodiscard]] const Setting& of(Option option) const {
     return settings_[static_cast<std::size_t>(option)];
@@ -40,6 +40,8 @@ class Settings {
   [[nodiscard]] bool flag(Option option) const { return text(option) == "true"; }
   // kInteger, kSize (in bytes) and kCount; checked when they were set.
   [[nodiscard]] std::optional<std::int64_t> integer(Option option) const;
+  // kNumber; 0 where it is unset.
+  [[nodiscard]] double number(Option option) const;
 
   // Replaces the value of an option by `values` as a user wrote them, if `set_by` does not rank
   // below who set it before. Lists are split at commas. Errors name `where`.
@@ -59,6 +61,6 @@ struct ProcessEnvironment {
 // Defaults < config file < KERNELPATH_… < command line. Reads the config file that --config-file,
 // KERNELPATH_CONFIG_FILE or XDG_CONFIG_HOME names.
 Result<Settings> make_settings(const Arguments& arguments, const ProcessEnvironment& environment,
-                               std::string_view program);
+                               const Program& program);
 
 }  // namespace kernelpath::cli

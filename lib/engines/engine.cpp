@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "engines/deepinfer/engine.h"
+#include "engines/kernelpath/engine.h"
 #include "engines/llamacpp/engine.h"
 #include "engines/sglang/engine.h"
 #include "engines/sglang/profile.h"
@@ -55,6 +56,7 @@ std::vector<const Engine*> collect_engines() {
   out.push_back(&sglang::engine());
   out.push_back(&llamacpp::engine());
   out.push_back(&deepinfer::engine());
+  out.push_back(&kernelpath::engine());
   return out;
 }
 

@@ -34,17 +34,27 @@ std::int64_t block_bytes(std::span<const LayerLayout> layers) {
   return out;
 }
 
+std::optional<std::int64_t> storage_bytes(std::span<const LayerLayout> layers,
+                                          std::int64_t num_blocks) {
+  std::int64_t regions = 0;
+  for (const LayerLayout& layer : layers) {
+    each_side(layer,
+              [&](const PageLayout& side) { regions += side.page_scale_bytes() > 0 ? 2 : 1; });
+  }
+  const auto blocks = checked_mul(block_bytes(layers), num_blocks);
+  return blocks ? checked_add(*blocks, regions * kAlignment) : std::nullopt;
+}
+
 Result<PagedStorage> PagedStorage::allocate(std::vector<LayerLayout> layers,
                                             std::int64_t num_blocks) {
   PagedStorage out;
   out.num_blocks_ = num_blocks;
-  const auto sides = static_cast<std::int64_t>(layers.size()) * 6;
-  const auto bytes = checked_mul(block_bytes(layers), num_blocks);
+  const auto bytes = storage_bytes(layers, num_blocks);
   if (!bytes) {
     return fail({.code = ErrorCode::kConfigOverflow,
                  .message = "the size of the KV cache does not fit 64 bits"});
   }
-  KERNELPATH_TRY(memory, HugeMemory::allocate(*bytes + sides * kAlignment, "KV cache"));
+  KERNELPATH_TRY(memory, HugeMemory::allocate(*bytes, "KV cache"));
   out.memory_ = std::move(memory);
   std::int64_t offset = 0;
   for (const LayerLayout& layer : layers) {

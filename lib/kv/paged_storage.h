@@ -29,6 +29,11 @@ struct LayerRows {
 // Bytes that one block takes in all layers, block scales included.
 std::int64_t block_bytes(std::span<const LayerLayout> layers);
 
+// Bytes of a PagedStorage of so many blocks: those, and what aligns the sides. Nothing where they
+// do not fit 64 bits.
+std::optional<std::int64_t> storage_bytes(std::span<const LayerLayout> layers,
+                                          std::int64_t num_blocks);
+
 // The memory of a paged cache, on the host: for each layer and side all blocks, one behind the
 // other.
 class PagedStorage {

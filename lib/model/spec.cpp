@@ -49,7 +49,10 @@ Result<void> read_sizes(const Fields& fields, DecoderSpec& spec) {
   spec.num_heads = heads;
   spec.num_kv_heads = kv_heads;
   spec.head_dim = head_dim;
-  spec.max_positions = config.max_position_embeddings.value_or(0);
+  // A dynamic base is made for the length at hand: max_position_embeddings is where it begins to
+  // change, and no end.
+  const bool is_dynamic = config.rope.type.value_or("") == "dynamic";
+  spec.max_positions = is_dynamic ? 0 : config.max_position_embeddings.value_or(0);
   spec.tied = config.tie_word_embeddings.value_or(false);
   if (heads % kv_heads == 0) return {};
   return fail(Error{.code = ErrorCode::kConfigValue,

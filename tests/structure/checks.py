@@ -24,8 +24,8 @@ DIRECTION = {
     "engines": ["memory"],
     "features": ["engines"],
     "report": ["features"],
-    "runtime": ["json", "kv"],
-    "cli": ["report"],
+    "runtime": ["model", "tokenizer", "engines"],
+    "cli": ["report", "runtime"],
 }
 
 SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}

@@ -1,0 +1,250 @@
+#include "cli/run_report.h"
+
+#include "json/document.h"
+#include "json/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace kernelpath::cli {
+namespace {
+
+// The header's fields. Timing and the machine stand apart from what repeats.
+void write_start(json::Writer& w, const RunStart& start) {
+  w.member("schema", kRunSchema).member("schema_version", kRunSchemaVersion);
+  w.key("tool").begin_object().member("name", start.tool.name);
+  w.member("version", start.tool.version).end_object();
+  const Result<json::Document> resolution =
+      json::parse(report::inspect_jsonl_line(start.answer, {.why = true}), "resolution");
+  if (resolution) w.key("resolution").value(resolution->root);
+  w.key("plan").begin_object();
+  w.member("weight_bytes", start.plan.weight_bytes);
+  w.member("kv_block_bytes", start.plan.kv_block_bytes);
+  w.member("kv_blocks", start.plan.kv_blocks).member("kv_bytes", start.plan.kv_bytes);
+  w.member("state_bytes", start.plan.state_bytes);
+  w.member("workspace_bytes", start.plan.workspace_bytes).end_object();
+  w.member("requests", start.requests);
+  w.key("environment").begin_object().member("threads", start.threads);
+  w.member("kernels", start.kernels).member("huge_pages", start.huge_pages).end_object();
+}
+
+void write_token(json::Writer& w, const runtime::TokenEvent& event) {
+  w.member("id", std::int64_t{event.sampled.token}).member("text", event.text);
+  w.member("logprob", double{event.sampled.logprob});
+  if (event.sampled.top.empty()) return;
+  w.key("top_logprobs").begin_array();
+  for (const runtime::TokenLogprob& top : event.sampled.top) {
+    w.begin_object().member("id", std::int64_t{top.token});
+    w.member("logprob", double{top.logprob}).end_object();
+  }
+  w.end_array();
+}
+
+void write_done(json::Writer& w, const runtime::DoneEvent& event) {
+  w.member("finish_reason", runtime::finish_reason_name(event.reason));
+  if (event.stop_string) w.member("stop_string", *event.stop_string);
+  w.member("prompt_tokens", event.prompt_tokens);
+  w.member("reused_tokens", event.reused_tokens);
+  w.member("generated_tokens", event.generated_tokens);
+  if (event.proposed_tokens > 0) {
+    w.member("proposed_tokens", event.proposed_tokens);
+    w.member("accepted_tokens", event.accepted_tokens);
+  }
+  if (event.preemptions > 0) w.member("preemptions", event.preemptions);
+  w.key("timing").begin_object().member("first_token_s", event.first_token_s);
+  w.member("total_s", event.total_s).end_object();
+}
+
+void write_totals(json::Writer& w, const runtime::GeneratorTotals& totals) {
+  w.key("timing").begin_object();
+  w.member("steps", totals.steps).member("prefill_tokens", totals.prefill_tokens);
+  w.member("prefill_s", totals.prefill_s).member("decode_tokens", totals.decode_tokens);
+  w.member("decode_s", totals.decode_s).end_object();
+}
+
+class FileReport : public RunReport {
+ public:
+  explicit FileReport(Output output) : output_(std::move(output)) {}
+  [[nodiscard]] bool reader_is_gone() const override { return output_.reader_is_gone(); }
+
+ protected:
+  Output& output() { return output_; }
+
+ private:
+  Output output_;
+};
+
+class TextReport : public FileReport {
+ public:
+  using FileReport::FileReport;
+
+  Result<void> begin(const RunStart& start) override {
+    streams_ = start.requests == 1;
+    has_text_ = start.has_text;
+    return {};
+  }
+
+  Result<void> token(const runtime::TokenEvent& event) override {
+    // Without a tokenizer the ids are what there is.
+    const std::string text = has_text_ ? event.text : fmt::format("{} ", event.sampled.token);
+    if (!streams_) {
+      texts_[event.request] += text;
+      return {};
+    }
+    if (text.empty()) return {};
+    KERNELPATH_CHECK_OK(output().write(text));
+    return output().flush();
+  }
+
+  Result<void> done(const runtime::DoneEvent& event) override {
+    if (streams_) return output().write(event.text + "\n");
+    const std::string text = std::exchange(texts_[event.request], {}) + event.text;
+    KERNELPATH_CHECK_OK(output().write(fmt::format("=== {}\n{}\n", event.request, text)));
+    return output().flush();
+  }
+
+  Result<void> end(const runtime::GeneratorTotals& /*totals*/) override {
+    return output().commit();
+  }
+
+ private:
+  bool streams_ = true;
+  bool has_text_ = true;
+  std::map<std::string, std::string> texts_;
+};
+
+class JsonLinesReport : public FileReport {
+ public:
+  using FileReport::FileReport;
+
+  Result<void> begin(const RunStart& start) override {
+    json::Writer w;
+    w.begin_object();
+    write_start(w, start);
+    return line(w.member("event", "start").end_object());
+  }
+
+  Result<void> token(const runtime::TokenEvent& event) override {
+    json::Writer w;
+    w.begin_object().member("event", "token").member("request", event.request);
+    write_token(w, event);
+    return line(w.end_object());
+  }
+
+  Result<void> done(const runtime::DoneEvent& event) override {
+    json::Writer w;
+    w.begin_object().member("event", "done").member("request", event.request);
+    w.member("text", event.text);
+    write_done(w, event);
+    return line(w.end_object());
+  }
+
+  Result<void> end(const runtime::GeneratorTotals& totals) override {
+    json::Writer w;
+    w.begin_object().member("event", "end");
+    write_totals(w, totals);
+    KERNELPATH_CHECK_OK(line(w.end_object()));
+    return output().commit();
+  }
+
+ private:
+  Result<void> line(json::Writer& w) {
+    KERNELPATH_CHECK_OK(output().write(w.take(0) + "\n"));
+    return output().flush();
+  }
+};
+
+class JsonReport : public FileReport {
+ public:
+  using FileReport::FileReport;
+
+  Result<void> begin(const RunStart& start) override {
+    document_.begin_object();
+    write_start(document_, start);
+    document_.key("results").begin_array();
+    return {};
+  }
+
+  Result<void> token(const runtime::TokenEvent& event) override {
+    Collected& own = collected_[event.request];
+    json::Writer w;
+    w.begin_object();
+    write_token(w, event);
+    const Result<json::Document> token = json::parse(w.end_object().take(0), "token");
+    if (token) own.tokens.push_back(token->root);
+    own.text += event.text;
+    return {};
+  }
+
+  Result<void> done(const runtime::DoneEvent& event) override {
+    const auto own = collected_.extract(event.request);
+    const Collected collected = own.empty() ? Collected() : own.mapped();
+    document_.begin_object().member("request", event.request);
+    document_.member("text", collected.text + event.text);
+    document_.key("tokens").begin_array();
+    for (const json::Value& token : collected.tokens) document_.value(token);
+    document_.end_array();
+    write_done(document_, event);
+    document_.end_object();
+    return {};
+  }
+
+  Result<void> end(const runtime::GeneratorTotals& totals) override {
+    document_.end_array();
+    write_totals(document_, totals);
+    document_.end_object();
+    KERNELPATH_CHECK_OK(output().write(document_.take(2) + "\n"));
+    return output().commit();
+  }
+
+ private:
+  struct Collected {
+    std::vector<json::Value> tokens;
+    std::string text;
+  };
+
+  json::Writer document_;
+  std::map<std::string, Collected> collected_;
+};
+
+}  // namespace
+
+std::unique_ptr<RunReport> make_run_report(ReportFile file) {
+  if (file.format == "jsonl") return std::make_unique<JsonLinesReport>(std::move(file.output));
+  if (file.format == "json") return std::make_unique<JsonReport>(std::move(file.output));
+  return std::make_unique<TextReport>(std::move(file.output));
+}
+
+RunReports::RunReports(std::vector<ReportFile> files) {
+  reports_.reserve(files.size());
+  for (ReportFile& file : files) reports_.push_back(make_run_report(std::move(file)));
+}
+
+Result<void> RunReports::begin(const RunStart& start) {
+  for (const auto& report : reports_) KERNELPATH_CHECK_OK(report->begin(start));
+  return {};
+}
+
+Result<void> RunReports::token(const runtime::TokenEvent& event) {
+  for (const auto& report : reports_) KERNELPATH_CHECK_OK(report->token(event));
+  return {};
+}
+
+Result<void> RunReports::done(const runtime::DoneEvent& event) {
+  for (const auto& report : reports_) KERNELPATH_CHECK_OK(report->done(event));
+  return {};
+}
+
+Result<void> RunReports::end(const runtime::GeneratorTotals& totals) {
+  for (const auto& report : reports_) KERNELPATH_CHECK_OK(report->end(totals));
+  return {};
+}
+
+bool RunReports::readers_are_gone() const {
+  return std::ranges::all_of(reports_, [](const auto& report) { return report->reader_is_gone(); });
+}
+
+}  // namespace kernelpath::cli

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace kernelpath::runtime {
+
+// Bytes that this process can still take without the system swapping or ending it: the kernel's
+// MemAvailable, or what the process's control group (version 2) leaves of its limit, whichever is
+// less. Nothing where the system does not say.
+std::optional<std::int64_t> available_host_bytes();
+
+}  // namespace kernelpath::runtime
