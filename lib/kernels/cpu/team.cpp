@@ -26,15 +26,14 @@ void Barrier::wait() {
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
     arrived_.store(0, std::memory_order_relaxed);
     generation_.store(generation + 1, std::memory_order_release);
+    generation_.notify_all();
     return;
   }
-  for (int spin = 0; generation_.load(std::memory_order_acquire) == generation; ++spin) {
-    if (spin < kSpins) {
-      relax();
-    } else {
-      std::this_thread::yield();
-    }
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (generation_.load(std::memory_order_acquire) != generation) return;
+    relax();
   }
+  generation_.wait(generation, std::memory_order_acquire);
 }
 
 std::pair<std::int64_t, std::int64_t> Team::share(std::int64_t count, std::int64_t grain) const {

@@ -10,8 +10,8 @@
 
 namespace kernelpath::kernels::cpu {
 
-// Threads meet here. They spin for a while, since the others are about to come, and then yield, so
-// that more threads than cores still make progress.
+// Threads meet here. They spin for a while, since the others are about to come, and then sleep, so
+// that those whom they wait for get the cores where there are more threads than cores.
 class Barrier {
  public:
   explicit Barrier(int threads) : threads_(threads) {}
