@@ -2,6 +2,7 @@
 // is changed in the options, and the whole is validated again.
 #include "cli/arguments.h"
 #include "cli/settings.h"
+#include "cli/validate.h"
 #include "cli/validate_answer.h"
 #include "suggestion.h"
 
@@ -35,7 +36,7 @@ report::EngineFindings judged(const Call& call, const LoadedModel& model, bool s
   if (suggest) all.emplace_back("--suggest");
   const Result<Arguments> arguments = parse_arguments(all, ProgramKind::kValidate);
   if (!arguments) RC_FAIL(arguments.error().text());
-  const Result<Settings> settings = make_settings(*arguments, {}, "llm-validate");
+  const Result<Settings> settings = make_settings(*arguments, {}, validate_program());
   RC_ASSERT(settings.has_value());
   const Result<ValidateQuestion> question = make_validate_question(*settings, {}, {});
   RC_ASSERT(question.has_value());

@@ -1,6 +1,7 @@
 // Every fact that a rule reads can be stated by some input of the program.
 #include "cli/arguments.h"
 #include "cli/settings.h"
+#include "cli/validate.h"
 #include "cli/validate_judge.h"
 #include "features/argument_table.h"
 #include "features/rule_table.h"
@@ -77,7 +78,7 @@ void add_stated(Names& own, Names& shared, const std::vector<std::string>& optio
                 const LoadedModel* model) {
   const Result<Arguments> arguments = parse_arguments(options);
   ASSERT_TRUE(arguments) << arguments.error().text();
-  const Result<Settings> settings = make_settings(*arguments, {}, "llm-validate");
+  const Result<Settings> settings = make_settings(*arguments, {}, validate_program());
   ASSERT_TRUE(settings) << settings.error().text();
   const Result<ValidateQuestion> question = make_validate_question(*settings, {}, {});
   ASSERT_TRUE(question) << question.error().text();

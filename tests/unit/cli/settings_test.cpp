@@ -1,5 +1,7 @@
 #include "cli/settings.h"
 
+#include "cli/inspect.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +18,7 @@ Result<Settings> settings_from(const std::vector<std::string>& arguments,
                                const ProcessEnvironment& environment = {}) {
   const Result<Arguments> parsed = parse_arguments(arguments);
   if (!parsed) return fail(parsed.error());
-  return make_settings(*parsed, environment, "llm-inspect");
+  return make_settings(*parsed, environment, inspect_program());
 }
 
 // A config file that is removed with the test.

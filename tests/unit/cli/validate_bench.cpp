@@ -6,6 +6,7 @@
 #include "cli/arguments.h"
 #include "cli/matrix_facts.h"
 #include "cli/settings.h"
+#include "cli/validate.h"
 #include "cli/validate_judge.h"
 #include "config/load.h"
 #include "features/matrix.h"
@@ -54,7 +55,7 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const int runs = argc > 2 ? std::atoi(argv[2]) : 11;
   const auto arguments = cli::parse_arguments({"--engine", "trtllm", "--device", "h100-sxm"});
-  const auto settings = cli::make_settings(*arguments, {}, "llm-validate");
+  const auto settings = cli::make_settings(*arguments, {}, cli::validate_program());
   const auto question = cli::make_validate_question(*settings, {}, {});
   const auto config = config::load_model(argv[1], {});
   if (!question || !config) return 2;
