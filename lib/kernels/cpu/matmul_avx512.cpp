@@ -68,8 +68,8 @@ struct Simd {
 }  // namespace
 }  // namespace kernelpath::kernels::cpu
 
-#include "kernels/cpu/matmul_readers.h"
-#include "kernels/cpu/matmul_tile.h"
+#include "kernels/cpu/matmul_readers.inc"
+#include "kernels/cpu/matmul_tile.inc"
 
 namespace kernelpath::kernels::cpu {
 
