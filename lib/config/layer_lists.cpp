@@ -1,6 +1,6 @@
 // Kinds of layers by a list that the file states, one entry a layer.
 
-#include "base/checked.h"
+#include "base/rounding.h"
 #include "base/text.h"
 #include "config/layer_plan.h"
 
@@ -117,7 +117,7 @@ Result<std::optional<std::int64_t>> block_width(const Derivation& d, const json:
   if (width > kLargest) {
     return fail(value_error(*factor, where + "/ffn/ffn_mult", "the layer would be too wide"));
   }
-  return std::optional<std::int64_t>{ceil_div(static_cast<std::int64_t>(width), 256) * 256};
+  return std::optional<std::int64_t>{round_up(static_cast<std::int64_t>(width), 256)};
 }
 
 // DeciLM / Nemotron-NAS: attention may be absent or have its own group size.

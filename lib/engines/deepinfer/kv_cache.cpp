@@ -1,6 +1,6 @@
 #include "engines/deepinfer/kv_cache.h"
 
-#include "base/checked.h"
+#include "base/rounding.h"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::int64_t kAlignment = 32;
 constexpr std::int64_t kLatentDim = 512;
-
-std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
-  return ceil_div(value, unit) * unit;
-}
 
 std::int64_t index_bytes_per_token(const Model& model) {
   constexpr std::int64_t kValuesPerScale = 32;
@@ -30,12 +26,12 @@ BlockPart layer_part(const Model& model, const Topology& topology, const KvCache
   const std::int64_t ratio = model.compress_ratios[static_cast<std::size_t>(layer)];
   const std::int64_t tokens = cache.block_size / ratio;
   if (model.index_topk != 0 && Topology::is_source(topology.index_k, layer)) {
-    part.index_bytes = rounded_up(tokens * cache.index_bytes_per_token, kAlignment);
+    part.index_bytes = round_up(tokens * cache.index_bytes_per_token, kAlignment);
   }
   part.bytes = part.index_bytes;
   if (Topology::is_source(topology.kv, layer)) {
     part.tokens = tokens;
-    part.bytes += rounded_up(tokens * cache.main_bytes_per_token, kAlignment);
+    part.bytes += round_up(tokens * cache.main_bytes_per_token, kAlignment);
   }
   return part;
 }
@@ -49,8 +45,7 @@ void lay_out_block(const Model& model, const Topology& topology, KvCache& cache)
     offset += part.bytes;
     cache.layout.push_back(part);
   }
-  cache.bytes_per_block =
-      rounded_up(offset, std::lcm(std::int64_t{128}, cache.main_bytes_per_token));
+  cache.bytes_per_block = round_up(offset, std::lcm(std::int64_t{128}, cache.main_bytes_per_token));
   cache.padding = cache.bytes_per_block - offset;
 }
 
@@ -69,10 +64,10 @@ std::int64_t compression_bytes(const Model& model, const Topology& topology,
 }
 
 std::int64_t slot_bytes(const Model& model, std::int64_t ring_tokens, std::int64_t compression) {
-  const std::int64_t layer = rounded_up(ring_tokens * kMxfp8BytesPerToken, kAlignment);
+  const std::int64_t layer = round_up(ring_tokens * kMxfp8BytesPerToken, kAlignment);
   const std::int64_t unit =
       model.all_layers() > 0 ? std::lcm(kAlignment, kMxfp8BytesPerToken) : std::int64_t{128};
-  return rounded_up(layer * model.all_layers() + compression, unit);
+  return round_up(layer * model.all_layers() + compression, unit);
 }
 
 }  // namespace
@@ -109,7 +104,7 @@ Checked<KvCache> size_kv_cache(const Model& model, const Topology& topology,
   KERNELPATH_TRY(backtracking, variables.backtracking_tokens(kStage));
   cache.swa_tokens_inference = ring.inference;
   cache.swa_tokens_per_slot = ring.stored;
-  cache.swa_bytes_per_layer = rounded_up(ring.stored * kMxfp8BytesPerToken, kAlignment);
+  cache.swa_bytes_per_layer = round_up(ring.stored * kMxfp8BytesPerToken, kAlignment);
   cache.compress_state_bytes = compression_bytes(model, topology, backtracking);
   cache.state_bytes_per_slot = slot_bytes(model, ring.stored, cache.compress_state_bytes);
   cache.state_bytes_inference = slot_bytes(model, ring.inference, cache.compress_state_bytes);
@@ -118,7 +113,7 @@ Checked<KvCache> size_kv_cache(const Model& model, const Topology& topology,
   cache.swa_layers_stored = drops ? model.boundary : model.all_layers();
   cache.swa_layers_dropped = model.all_layers() - cache.swa_layers_stored;
   cache.state_to_disk =
-      cache.swa_layers_stored * rounded_up(ring.inference * kMxfp8BytesPerToken, kAlignment);
+      cache.swa_layers_stored * round_up(ring.inference * kMxfp8BytesPerToken, kAlignment);
   KERNELPATH_TRY(ratio, variables.number("NUM_STATE_SLOTS_RATIO", kStage));
   const double slots = std::floor(static_cast<double>(arguments.max_num_seqs) * ratio);
   constexpr double kMostSlots = 1e15;
@@ -143,7 +138,7 @@ KvParts block_parts(const KvCache& cache, const std::vector<BlockPart>& parts) {
 
 std::int64_t blocks_per_sequence(std::int64_t runtime_model_len) {
   constexpr std::int64_t kTableUnit = 64;
-  return rounded_up(ceil_div(runtime_model_len, kTokensPerBlock), kTableUnit);
+  return round_up(ceil_div(runtime_model_len, kTokensPerBlock), kTableUnit);
 }
 
 Checked<bool> check_block_count(std::int64_t blocks, const Limits& limits) {

@@ -1,13 +1,8 @@
 #include "engines/deepinfer/python.h"
 
-#include "base/text.h"
-
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 namespace kernelpath::engines::deepinfer {
 namespace {
@@ -42,60 +37,7 @@ std::string_view without_plus(std::string_view text) {
   return plus ? text.substr(1) : text;
 }
 
-std::string list_repr(const json::Value& value) {
-  std::vector<std::string> parts;
-  for (const json::Value& item : value.items()) parts.push_back(python_repr(item));
-  return "[" + join(parts, ", ") + "]";
-}
-
-std::string dictionary_repr(const json::Value& value) {
-  std::vector<std::string> parts;
-  for (const json::Member& member : value.members()) {
-    parts.push_back(python_repr(member.key) + ": " + python_repr(member.value));
-  }
-  return "{" + join(parts, ", ") + "}";
-}
-
 }  // namespace
-
-std::string python_repr(std::string_view text) {
-  const bool double_quotes =
-      text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos;
-  const char quote = double_quotes ? '"' : '\'';
-  std::string out(1, quote);
-  for (const char c : text) {
-    if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (c == '\r') {
-      out += "\\r";
-    } else if (c == '\\' || c == quote) {
-      out += '\\';
-      out += c;
-    } else {
-      out += c;
-    }
-  }
-  return out + quote;
-}
-
-std::string python_repr(const json::Value& value) {
-  switch (value.type()) {
-    case json::Type::kNull:
-      return "None";
-    case json::Type::kBool:
-      return value.as_bool() ? "True" : "False";
-    case json::Type::kString:
-      return python_repr(std::string_view(value.as_string()));
-    case json::Type::kArray:
-      return list_repr(value);
-    case json::Type::kObject:
-      return dictionary_repr(value);
-    default:
-      return value.number_text();
-  }
-}
 
 std::optional<std::int64_t> python_int(std::string_view text) {
   const std::optional<std::string> digits = without_underscores(stripped(text));

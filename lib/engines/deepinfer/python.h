@@ -1,17 +1,12 @@
 #pragma once
 
-#include "json/value.h"
+#include "engines/python.h"
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace kernelpath::engines::deepinfer {
-
-// repr() of a value that Python's json module read: "[1, 'a', None, True]".
-std::string python_repr(const json::Value& value);
-std::string python_repr(std::string_view text);
 
 // int(text) and float(text): blanks around, signs and underscores between digits are taken. Nothing
 // for a text that Python refuses, or for an integer beyond 64 bits.

@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "base/units.h"
 #include "engines/kernelpath/resolve.h"
 #include "engines/kernelpath/rules.h"

@@ -1,6 +1,7 @@
 #include "engines/sglang/launch.h"
 
 #include "base/text.h"
+#include "engines/python.h"
 
 #include <fmt/format.h>
 
@@ -171,20 +172,14 @@ void Launch::disable_graphs(std::string_view rule) {
   set_graph(rule, GraphPhase::kPrefill, "disabled");
 }
 
-std::string python_list(std::span<const std::string> names) {
-  std::string out;
-  for (const std::string& name : names) {
-    out += fmt::format("{}'{}'", out.empty() ? "" : ", ", name);
-  }
-  return "[" + out + "]";
-}
+std::string python_list(std::span<const std::string> names) { return engines::python_list(names); }
 
 std::string python_repr(std::string_view text) {
-  return text.empty() ? "None" : fmt::format("'{}'", text);
+  return text.empty() ? "None" : engines::python_repr(text);
 }
 
 std::string python_none(std::optional<std::int64_t> value) {
-  return value ? fmt::format("{}", *value) : "None";
+  return engines::python_integer(value);
 }
 
 }  // namespace kernelpath::engines::sglang

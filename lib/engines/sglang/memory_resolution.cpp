@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "base/rounding.h"
 #include "base/units.h"
 #include "engines/memory_account.h"
 #include "engines/sglang/attention_ranks.h"
@@ -96,7 +97,7 @@ class Ledger {
     memory_.kv_bytes_per_token = static_cast<std::int64_t>(static_cast<double>(sum) * share);
     memory_.sequence_tokens = launch().model().context_len;
     const std::int64_t page = std::max<std::int64_t>(launch().integer("page_size").value_or(1), 1);
-    const std::int64_t tokens = ceil_div(launch().model().context_len, page) * page;
+    const std::int64_t tokens = round_up(launch().model().context_len, page);
     const std::int64_t kept = ceil_div(tokens, launch().size("dcp_size"));
     memory_.kv_bytes_per_sequence = checked_mul(*memory_.kv_bytes_per_token, kept);
     explain_tokens(groups, sum);

@@ -2,7 +2,7 @@
 
 #include "engines/vllm/kv_packing.h"
 
-#include "base/checked.h"
+#include "base/rounding.h"
 #include "engines/vllm/kernel_blocks.h"
 #include "engines/vllm/profile.h"
 
@@ -89,7 +89,7 @@ void pack_octave(const SelectorContext& context, const BackendClass& /*backend*/
                              spec.head_size * value_bits / 8;
   const std::int64_t scales = (compact ? 1 : spec.head_size / kOctaveBlock) + 1;
   const std::int64_t step = compact ? 4 : 8;
-  set_content(spec, ceil_div(codes + 2 * scales, step) * step);
+  set_content(spec, round_up(codes + 2 * scales, step));
 }
 
 // ROCM_AITER_UNIFIED_ATTN undoes what its base class packs.

@@ -1,6 +1,7 @@
 // DeepSeek V4's groups until 0.32. Source: v1/core/kv_cache_utils.py,
 // group_and_unify_kv_cache_specs and _get_kv_cache_groups_uniform_groups.
 
+#include "base/rounding.h"
 #include "engines/vllm/kv_groups.h"
 
 #include <algorithm>
@@ -9,10 +10,6 @@
 
 namespace kernelpath::engines::vllm {
 namespace {
-
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 // Layers by the size of their pages, sizes in the order of their first layer.
 using ByPage = std::vector<std::pair<std::int64_t, std::vector<IndexedSpec>>>;

@@ -1,6 +1,7 @@
 // MLA backends. Source: v1/attention/backends/mla/*.py, v1/attention/ops/flashmla.py,
 // models/deepseek_v4/nvidia/flashinfer_sparse.py and its DeepSeek V4.1 copy.
 
+#include "engines/python.h"
 #include "engines/vllm/backend_rules.h"
 #include "engines/vllm/flash_attn_version.h"
 #include "engines/vllm/profile.h"
@@ -23,10 +24,6 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> na
 
 bool is_one_of(std::int64_t value, std::initializer_list<std::int64_t> values) {
   return std::find(values.begin(), values.end(), value) != values.end();
-}
-
-std::string python_integer(std::optional<std::int64_t> value) {
-  return value ? std::to_string(*value) : "None";
 }
 
 // Python's attribute error for a field that the rule reads without a default.
