@@ -17,7 +17,7 @@ json::Value setting_value(const FieldInfo* field, const std::string& text) {
     const auto document = json::parse(text, "--set");
     if (document) return document->root;
   }
-  const json::Value plain = resolve_plain_scalar(text);
+  json::Value plain = resolve_plain_scalar(text);
   if (field == nullptr || plain.is_null()) return plain;
   if (field->type == FieldType::kString && plain.is_bool()) return json::Value::string(text);
   if (field->type != FieldType::kList) return plain;

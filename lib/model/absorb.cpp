@@ -1,5 +1,7 @@
 #include "model/absorb.h"
 
+#include "base/assert.h"
+
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -99,6 +101,7 @@ Result<HugeMemory> absorb_latent_weights(const DecoderSpec& spec, Parameters& pa
   std::byte* place = memory.data();
   for (Layer& layer : parameters.layers) {
     if (!layer.latent.kv_b.exists()) continue;
+    KERNELPATH_ASSERT(place != nullptr);  // absorbed_bytes() counted this layer
     place = Splitter(*spec.mla, layer.latent).run(spec.num_heads, place);
     layer.latent.kv_b.w.data = nullptr;
   }

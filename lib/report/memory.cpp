@@ -222,10 +222,10 @@ std::vector<AccountDifference> account_differences(const Memory& from, const Mem
   std::vector<AccountDifference> out;
   for (const auto& [figure, name] : kFigures) {
     std::vector<AccountDifference> rows;
-    const auto row_of = [&](const std::string& cause) -> AccountDifference& {
+    const auto row_of = [&rows, key = figure](const std::string& cause) -> AccountDifference& {
       const auto known = std::ranges::find(rows, cause, &AccountDifference::cause);
       if (known != rows.end()) return *known;
-      return rows.emplace_back(AccountDifference{.figure = std::string(figure), .cause = cause});
+      return rows.emplace_back(AccountDifference{.figure = std::string(key), .cause = cause});
     };
     for (const auto& [cause, bytes] : terms_of(from, figure)) row_of(cause).from_bytes = bytes;
     for (const auto& [cause, bytes] : terms_of(to, figure)) row_of(cause).to_bytes = bytes;
