@@ -1,0 +1,280 @@
+// Matrix products of every weight format on every instruction set, against float64 sums over
+// values that dequantize_row gives one by one.
+#include "kernels/cpu/matmul.h"
+
+#include "base/float_types.h"
+#include "kernels/cpu/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace kernelpath::kernels {
+namespace {
+
+// A matrix of random bytes that are finite values of the format, with its memory.
+struct Sample {
+  WeightMatrix w;
+  std::vector<std::byte> data;
+  std::vector<std::byte> scales;
+};
+
+struct Form {
+  std::string name;
+  WeightFormat format;
+  ScaleFormat scale_format;
+  std::int64_t block_rows;
+  std::int64_t block_cols;  // 0: the whole row
+};
+
+std::vector<Form> forms() {
+  return {{"f32", WeightFormat::kF32, ScaleFormat::kNone, 1, 1},
+          {"bf16", WeightFormat::kBf16, ScaleFormat::kNone, 1, 1},
+          {"f16", WeightFormat::kF16, ScaleFormat::kNone, 1, 1},
+          {"fp8_tensor", WeightFormat::kFp8E4m3, ScaleFormat::kNone, 1, 0},
+          {"fp8_channel", WeightFormat::kFp8E4m3, ScaleFormat::kBf16, 1, 0},
+          {"fp8_block", WeightFormat::kFp8E4m3, ScaleFormat::kF32, 128, 128},
+          {"nvfp4", WeightFormat::kE2m1, ScaleFormat::kE4m3, 1, 16},
+          {"mxfp4", WeightFormat::kE2m1, ScaleFormat::kE8m0, 1, 32},
+          {"q8_0", WeightFormat::kQ8_0, ScaleFormat::kF16, 1, 32},
+          {"q4_0", WeightFormat::kQ4_0, ScaleFormat::kF16, 1, 32},
+          {"q4_k", WeightFormat::kQ4K, ScaleFormat::kNone, 1, 1}};
+}
+
+class Filler {
+ public:
+  explicit Filler(unsigned seed) : random_(seed) {}
+
+  float value() { return std::uniform_real_distribution<float>(-1.0F, 1.0F)(random_); }
+
+  template <class T>
+  void put(std::vector<std::byte>& out, T code) {
+    const std::size_t at = out.size();
+    out.resize(at + sizeof(T));
+    std::memcpy(out.data() + at, &code, sizeof(T));
+  }
+
+  void put_value(std::vector<std::byte>& out, WeightFormat format) {
+    switch (format) {
+      case WeightFormat::kF32:
+        return put(out, value());
+      case WeightFormat::kBf16:
+        return put(out, f32_to_bf16(value()));
+      case WeightFormat::kF16:
+        return put(out, f32_to_f16(value()));
+      case WeightFormat::kFp8E4m3:
+        return put(out, f32_to_e4m3(value()));
+      default:
+        return put(out, static_cast<std::uint8_t>(random_()));
+    }
+  }
+
+  void put_scale(std::vector<std::byte>& out, ScaleFormat format) {
+    const float scale = 0.5F + 0.5F * std::abs(value());
+    switch (format) {
+      case ScaleFormat::kNone:
+        return;
+      case ScaleFormat::kF32:
+        return put(out, scale);
+      case ScaleFormat::kBf16:
+        return put(out, f32_to_bf16(scale));
+      case ScaleFormat::kF16:
+        return put(out, f32_to_f16(scale));
+      case ScaleFormat::kE4m3:
+        return put(out, f32_to_e4m3(scale));
+      case ScaleFormat::kE8m0:
+        return put(out, static_cast<std::uint8_t>(120 + random_() % 8));
+    }
+  }
+
+  // Super-blocks whose own two scales are small finite numbers.
+  void put_q4k_row(std::vector<std::byte>& out, std::int64_t cols) {
+    for (std::int64_t block = 0; block < cols / 256; ++block) {
+      put(out, f32_to_f16(0.01F));
+      put(out, f32_to_f16(0.02F));
+      for (int i = 0; i < 140; ++i) put(out, static_cast<std::uint8_t>(random_()));
+    }
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+Sample make_sample(const Form& form, std::int64_t rows, std::int64_t cols) {
+  Sample s;
+  Filler fill(7);
+  s.w = {.format = form.format, .scale_format = form.scale_format, .rows = rows, .cols = cols};
+  s.w.row_bytes = weight_row_bytes(form.format, cols);
+  s.w.block_rows = form.block_rows;
+  s.w.block_cols = form.block_cols == 0 ? cols : form.block_cols;
+  s.w.scale = form.format == WeightFormat::kE2m1 ? 0.25F : 1.0F;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if (form.format == WeightFormat::kQ4K) {
+      fill.put_q4k_row(s.data, cols);
+      continue;
+    }
+    while (s.data.size() < static_cast<std::size_t>((r + 1) * s.w.row_bytes)) {
+      fill.put_value(s.data, form.format);
+    }
+  }
+  const std::int64_t scale_rows = (rows + s.w.block_rows - 1) / s.w.block_rows;
+  const std::int64_t scale_cols = (cols + s.w.block_cols - 1) / s.w.block_cols;
+  for (std::int64_t i = 0; i < scale_rows * scale_cols; ++i) {
+    fill.put_scale(s.scales, form.scale_format);
+  }
+  s.w.scale_row_bytes = scale_cols * scale_bytes(form.scale_format);
+  s.w.data = s.data.data();
+  s.w.scales = s.scales.empty() ? nullptr : s.scales.data();
+  return s;
+}
+
+std::vector<float> random_floats(std::int64_t count) {
+  Filler fill(11);
+  std::vector<float> out;
+  for (std::int64_t i = 0; i < count; ++i) out.push_back(fill.value());
+  return out;
+}
+
+std::vector<float> multiply(const WeightMatrix& w, const std::vector<float>& x, std::int64_t n,
+                            cpu::CpuExecutor& executor) {
+  std::vector<float> y(static_cast<std::size_t>(n * w.rows), -1.0F);
+  const std::vector<float> bias = random_floats(w.rows);
+  const std::array parts{MatmulPart{.w = w,
+                                    .bias = bias.data(),
+                                    .n = n,
+                                    .x = x.data(),
+                                    .x_stride = w.cols,
+                                    .y = y.data(),
+                                    .y_stride = w.rows}};
+  executor.run([&](Ops& ops) { ops.matmul(parts); });
+  return y;
+}
+
+std::int64_t columns_of(const Form& form, std::int64_t wish) {
+  const std::int64_t block = std::max<std::int64_t>(
+      weight_block_cols(form.format), form.format == WeightFormat::kE2m1 ? form.block_cols : 1);
+  return (wish + block - 1) / block * block;
+}
+
+class Matmul : public testing::TestWithParam<cpu::Isa> {
+ protected:
+  void SetUp() override {
+    if (!cpu::has_isa(GetParam())) GTEST_SKIP() << "this processor has no " << isa_name(GetParam());
+  }
+};
+
+TEST_P(Matmul, EveryFormatAndShape_IsNearFloat64Sums) {
+  cpu::CpuExecutor executor(1, GetParam());
+  for (const Form& form : forms()) {
+    for (const std::int64_t wish : {1, 17, 256, 300}) {
+      const std::int64_t cols = columns_of(form, wish);
+      const Sample s = make_sample(form, 133, cols);
+      constexpr std::int64_t kTokens = 9;
+      const std::vector<float> x = random_floats(kTokens * cols);
+      const std::vector<float> bias = random_floats(s.w.rows);
+      const std::vector<float> y = multiply(s.w, x, kTokens, executor);
+      std::vector<float> row(static_cast<std::size_t>(cols));
+      for (std::int64_t r = 0; r < s.w.rows; ++r) {
+        dequantize_row(s.w, r, row.data());
+        for (std::int64_t i = 0; i < kTokens; ++i) {
+          double sum = bias[static_cast<std::size_t>(r)];
+          double magnitude = std::abs(sum);
+          for (std::int64_t c = 0; c < cols; ++c) {
+            const double term = static_cast<double>(row[static_cast<std::size_t>(c)]) *
+                                static_cast<double>(x[static_cast<std::size_t>(i * cols + c)]);
+            sum += term;
+            magnitude += std::abs(term);
+          }
+          ASSERT_NEAR(y[static_cast<std::size_t>(i * s.w.rows + r)], sum, 2e-6 * magnitude + 1e-7)
+              << form.name << " " << cols << " columns, row " << r << ", token " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Matmul, OneTokenOrMany_GiveTheSameBits) {
+  cpu::CpuExecutor executor(1, GetParam());
+  for (const Form& form : forms()) {
+    const std::int64_t cols = columns_of(form, 288);
+    const Sample s = make_sample(form, 21, cols);
+    constexpr std::int64_t kTokens = 61;  // more than a block of tokens
+    const std::vector<float> x = random_floats(kTokens * cols);
+    const std::vector<float> together = multiply(s.w, x, kTokens, executor);
+    for (std::int64_t i = 0; i < kTokens; ++i) {
+      const std::vector<float> own(x.begin() + i * cols, x.begin() + (i + 1) * cols);
+      const std::vector<float> alone = multiply(s.w, own, 1, executor);
+      ASSERT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + i * s.w.rows))
+          << form.name << ", token " << i;
+    }
+  }
+}
+
+TEST_P(Matmul, OneThreadOrMany_GiveTheSameBits) {
+  cpu::CpuExecutor one(1, GetParam());
+  cpu::CpuExecutor three(3, GetParam());
+  const Sample s = make_sample(forms()[1], 101, 96);
+  const std::vector<float> x = random_floats(5 * 96);
+  EXPECT_EQ(multiply(s.w, x, 5, one), multiply(s.w, x, 5, three));
+}
+
+TEST_P(Matmul, SeveralParts_ReadAndWriteTheRowsTheyName) {
+  cpu::CpuExecutor executor(2, GetParam());
+  const Sample a = make_sample(forms()[0], 5, 24);
+  const Sample b = make_sample(forms()[0], 9, 24);
+  const std::vector<float> x = random_floats(4 * 24);
+  const std::vector<std::int32_t> from = {3, 0};
+  const std::vector<std::int32_t> to = {1, 2};
+  std::vector<float> y(3 * 14, 7.0F);
+  const std::array parts{MatmulPart{.w = a.w,
+                                    .n = 2,
+                                    .x = x.data(),
+                                    .x_stride = 24,
+                                    .y = y.data(),
+                                    .y_stride = 14,
+                                    .x_rows = from.data(),
+                                    .y_rows = to.data()},
+                         MatmulPart{.w = b.w,
+                                    .n = 2,
+                                    .x = x.data(),
+                                    .x_stride = 24,
+                                    .y = y.data() + 5,
+                                    .y_stride = 14,
+                                    .x_rows = from.data(),
+                                    .y_rows = to.data()}};
+  executor.run([&](Ops& ops) { ops.matmul(parts); });
+  for (std::size_t i = 0; i < 14; ++i) EXPECT_EQ(y[i], 7.0F) << "row 0 is nobody's";
+  const auto expected = [&](const Sample& s, std::int64_t row, std::int32_t token) {
+    std::vector<float> w(24);
+    dequantize_row(s.w, row, w.data());
+    double sum = 0.0;
+    for (std::size_t c = 0; c < 24; ++c) {
+      sum += static_cast<double>(w[c]) *
+             static_cast<double>(x[static_cast<std::size_t>(token) * 24 + c]);
+    }
+    return sum;
+  };
+  EXPECT_NEAR(y[14 + 4], expected(a, 4, 3), 1e-5);
+  EXPECT_NEAR(y[28 + 5], expected(b, 0, 0), 1e-5);
+  EXPECT_NEAR(y[28 + 13], expected(b, 8, 0), 1e-5);
+}
+
+TEST_P(Matmul, NanInFp8Weights_StaysNan) {
+  cpu::CpuExecutor executor(1, GetParam());
+  Sample s = make_sample(forms()[3], 4, 32);
+  s.data[33] = std::byte{0xFF};  // row 1
+  const std::vector<float> y = multiply(s.w, random_floats(32), 1, executor);
+  EXPECT_TRUE(std::isnan(y[1]));
+  EXPECT_FALSE(std::isnan(y[0]));
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, Matmul, testing::ValuesIn(cpu::kIsas),
+                         [](const auto& tested) { return std::string(isa_name(tested.param)); });
+
+}  // namespace
+}  // namespace kernelpath::kernels
