@@ -1,5 +1,4 @@
 #include "base/checked.h"
-#include "base/rounding.h"
 #include "base/units.h"
 #include "engines/kernelpath/resolve.h"
 #include "engines/kernelpath/rules.h"
