@@ -1,5 +1,5 @@
 // Compiled for AVX2, FMA and F16C; called only where the processor has them.
-#include "kernels/cpu/attention_tile.h"
+#include "kernels/cpu/attention_tile.inc"
 
 #include <immintrin.h>
 
