@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::vector<std::string>{"--page-size", "1"},
                       std::vector<std::string>{"--set", "kernelpath.kv_layout=HND"},
                       // Room for less than all prompts at a time: queued and preempted.
-                      std::vector<std::string>{"--kv-memory", "160KiB"},
+                      std::vector<std::string>{"--kv-memory", "288KiB"},
                       std::vector<std::string>{"--speculative", "ngram"}));
 
 TEST(Run, Prompt_StreamsTextAlone) {
