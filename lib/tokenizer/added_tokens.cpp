@@ -49,7 +49,9 @@ std::size_t space_end(std::string_view text, std::size_t end) {
 void AddedTokens::add(AddedToken token, std::string_view pattern) {
   const TokenId id = token.id;
   (token.normalized ? normalized_ : plain_).add(pattern, id);
-  if (pattern != token.content) patterns_.insert_or_assign(id, std::string(pattern));
+  // An earlier token of this id may have had another pattern.
+  patterns_.erase(id);
+  if (pattern != token.content) patterns_.emplace(id, pattern);
   contents_.insert_or_assign(token.content, id);
   tokens_.insert_or_assign(id, std::move(token));
 }
@@ -64,6 +66,8 @@ std::vector<TextPart> AddedTokens::find(std::string_view text, bool normalized,
     TokenId id = kNoToken;
     if (trie.has_start(text[at])) {
       trie.for_each_prefix(text.substr(at), [&](std::size_t found, std::int32_t value) {
+        // A token that was replaced by one of the other kind is still in this trie.
+        if (tokens_.at(value).normalized != normalized) return;
         length = found;
         id = value;
       });

@@ -267,6 +267,19 @@ TEST_F(SpecialTokensOf, AddedTokensDecoder_CountsMoreThanTokenizerJson) {
   EXPECT_EQ(loaded->id_limit(), 21);
 }
 
+TEST_F(SpecialTokensOf, AddedTokensDecoder_MayChangeHowATokenIsFound) {
+  SmallTokenizer small;
+  small.normalizer = R"({"type": "Lowercase"})";
+  small.added_tokens = "[" + added("TOK", 8, R"(, "normalized": true)") + "]";
+  folder_.write("tokenizer.json", small.json());
+  EXPECT_EQ(load(folder_.path()).value()->encode("tok").value(), (Ids{8}));
+  folder_.write("tokenizer_config.json",
+                R"({"added_tokens_decoder": {"8": {"content": "TOK", "normalized": false}}})");
+  const auto loaded = load(folder_.path()).value();
+  EXPECT_EQ(loaded->encode("tokTOK").value(), (Ids{8}));
+  EXPECT_EQ(loaded->decode(Ids{8}).value(), "TOK");
+}
+
 TEST_F(SpecialTokensOf, BrokenIds_AreRefused) {
   folder_.write("generation_config.json", R"({"eos_token_id": [1, "2"]})");
   EXPECT_EQ(load(folder_.path()).error().where, "/eos_token_id/1");
