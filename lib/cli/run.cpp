@@ -124,8 +124,8 @@ class GenerationRun {
     return kExitOk;
   }
 
-  Result<SessionOptions> session_options(const engines::Resolution& resolution,
-                                         const std::vector<Prompt>& prompts) const {
+  [[nodiscard]] Result<SessionOptions> session_options(const engines::Resolution& resolution,
+                                                       const std::vector<Prompt>& prompts) const {
     SessionOptions out{.weights = weights_};
     const unsigned cores = std::max(std::thread::hardware_concurrency(), 1U);
     out.threads = static_cast<int>(settings_.integer(Option::kThreads).value_or(cores));
@@ -304,8 +304,8 @@ class GenerationRun {
 
   // What was finished before an interruption stays printed; what was not is printed as far as it
   // is.
-  Result<void> steps(runtime::Generator& generator, Sink& sink, const RunReports& reports,
-                     bool compares) const {
+  static Result<void> steps(runtime::Generator& generator, Sink& sink, const RunReports& reports,
+                            bool compares) {
     for (;;) {
       if (stop_signal() != 0) return generator.cancel(sink);
       if (!compares && reports.readers_are_gone()) return {};

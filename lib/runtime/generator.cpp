@@ -156,10 +156,10 @@ Result<void> Generator::add(Prompt prompt) {
                  .where = "request " + prompt.id,
                  .hint = std::move(hint)});
   };
-  if (length == 0)
+  if (length == 0) {
     return bad("the prompt has no tokens",
-               "this model has no token that begins a "
-               "text: say at least one word");
+               "this model has no token that begins a text: say at least one word");
+  }
   for (std::size_t i = 0; i < prompt.tokens.size(); ++i) {
     const std::int32_t token = prompt.tokens[i];
     if (token >= 0 && token < parts_.model.vocab_size()) continue;

@@ -123,7 +123,7 @@ class Generator {
   Result<void> take_logits(const SequenceRun& run, std::span<float> rows, EventSink& sink);
   // Appends one token to the job; true if that was its last.
   Result<bool> take_token(Job& job, std::span<float> logits, EventSink& sink);
-  Result<void> finish(Job& job, FinishReason reason, EventSink& sink);
+  static Result<void> finish(Job& job, FinishReason reason, EventSink& sink);
   Job& job_of(const Sequence& sequence);
 
   GeneratorParts parts_;

@@ -66,6 +66,7 @@ std::vector<TableRow> backend_rows() {
 // Names of other engines' backends that --backend takes.
 std::vector<TableRow> alias_rows() {
   std::vector<TableRow> out;
+  out.reserve(attention::kBackendAliases.size());
   for (const attention::BackendAlias& alias : attention::kBackendAliases) {
     out.push_back({std::string(alias.name),
                    {{"stands for", std::string(attention::backend_row(alias.id).name)}}});
@@ -75,6 +76,7 @@ std::vector<TableRow> alias_rows() {
 
 std::vector<TableRow> dtype_rows() {
   std::vector<TableRow> out;
+  out.reserve(attention::kDataTypes.size());
   for (const attention::DataType type : attention::kDataTypes) {
     out.push_back(
         {std::string(short_name(type)),

@@ -175,8 +175,9 @@ class Writer {
   }
 
   template <class Value>
-  std::vector<std::int64_t> per_layer(Value value) const {
+  [[nodiscard]] std::vector<std::int64_t> per_layer(Value value) const {
     std::vector<std::int64_t> out;
+    out.reserve(model_.layers.size());
     for (const Layer& layer : model_.layers) out.push_back(value(layer));
     return out;
   }
