@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::vector<std::string>{"--backend", "vanilla"},
                       std::vector<std::string>{"--batch-size", "1"},
                       std::vector<std::string>{"--page-size", "1"},
-                      std::vector<std::string>{"--set", "kernelpath.kv_layout=HND"},
+                      std::vector<std::string>{"--set", "kernelpath.kv_layout=NHD"},
                       // Room for less than all prompts at a time: queued and preempted.
                       std::vector<std::string>{"--kv-memory", "288KiB"},
                       std::vector<std::string>{"--speculative", "ngram"}));
