@@ -207,5 +207,26 @@ TEST(Options, EnginesVariables_AreNotReadFromTheShell) {
             inspect({model(), "--json", "--env", "TLLM_FMHA_LIBS=nonsense"}).out);
 }
 
+// The driver's library of a made-up machine stands in for this one's.
+TEST(Options, DeviceAuto_SaysHowTheDeviceWasFound) {
+  const auto run = [](const std::string& folder) {
+    return run_program(
+        "llm-inspect",
+        {.arguments = {model(), "--engine", "trtllm", "--device", "auto", "--show", "device"},
+         .environment = {
+             {"LD_LIBRARY_PATH", std::string(KERNELPATH_BUILD_DIR) + "/tests/drivers/" + folder}}});
+  };
+  const Outcome found = run("nvml");
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_THAT(found.out,
+              HasSubstr("device cuda:0 (sm90, 79.6 GiB)   found by: NVML, driver 570.10\n"));
+  EXPECT_THAT(found.out, HasSubstr("usable by a process  79.1 GiB (84977057792 bytes)\n"));
+  EXPECT_THAT(found.out, HasSubstr("memory bandwidth     3352 GB/s\n"));
+  // Whatever this machine has of its own stays out of it: the library that is there says "none".
+  const Outcome none = run("nvml_empty");
+  EXPECT_EQ(none.exit_code, 0) << none.err;
+  EXPECT_THAT(none.out, HasSubstr("found by: "));
+}
+
 }  // namespace
 }  // namespace kernelpath::testing
