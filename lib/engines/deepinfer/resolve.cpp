@@ -294,8 +294,8 @@ class Walk {
     group.kv_bytes_per_token = bytes / kTokensPerBlock;
     KvParts& parts = group.kv_parts;
     parts = block_parts(*run_.kv, own);
-    for (std::int64_t* count : {&parts.values, &parts.data_bytes, &parts.scale_bytes,
-                                &parts.index_bytes}) {
+    for (std::int64_t* count :
+         {&parts.values, &parts.data_bytes, &parts.scale_bytes, &parts.index_bytes}) {
       *count /= kTokensPerBlock;
     }
     parts.padding_bytes = 0;

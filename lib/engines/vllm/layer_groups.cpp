@@ -40,6 +40,7 @@ config::LayerKind kind_of(const BuiltLayer& layer) {
 std::string shape_text(const std::vector<ShapeAxis>& shape) {
   if (shape.empty()) return {};
   std::vector<std::string> parts;
+  parts.reserve(shape.size());
   for (const ShapeAxis& axis : shape) {
     parts.push_back(axis ? fmt::to_string(*axis) : std::string("num_blocks"));
   }

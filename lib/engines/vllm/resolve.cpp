@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace kernelpath::engines::vllm {
@@ -22,19 +23,14 @@ namespace {
 
 // Decisions of the time when the model is built and later; the selector runs before them.
 bool is_after_selection(const RunEvent& event) {
-  constexpr std::string_view kBefore[] = {"VLLM-KV-DTYPE",
-                                          "VLLM-GRAPH-EAGER",
-                                          "VLLM-GRAPH-DYNAMIC-SPECULATION",
-                                          "VLLM-GRAPH-POOLING",
-                                          "VLLM-GRAPH-CONNECTOR",
-                                          "VLLM-GRAPH-NOT-COMPILED",
-                                          "VLLM-GRAPH-ENCODER-DECODER"};
-  constexpr std::string_view kAfter[] = {"VLLM-KV-",    "VLLM-GRAPH-",   "VLLM-DCP-",
-                                         "VLLM-LAYER-", "VLLM-BUILDER-", "VLLM-PCP-"};
+  constexpr auto kBefore = std::to_array<std::string_view>(
+      {"VLLM-KV-DTYPE", "VLLM-GRAPH-EAGER", "VLLM-GRAPH-DYNAMIC-SPECULATION", "VLLM-GRAPH-POOLING",
+       "VLLM-GRAPH-CONNECTOR", "VLLM-GRAPH-NOT-COMPILED", "VLLM-GRAPH-ENCODER-DECODER"});
+  constexpr auto kAfter = std::to_array<std::string_view>(
+      {"VLLM-KV-", "VLLM-GRAPH-", "VLLM-DCP-", "VLLM-LAYER-", "VLLM-BUILDER-", "VLLM-PCP-"});
   const auto begins = [&](std::string_view prefix) { return event.rule.starts_with(prefix); };
-  if (std::any_of(std::begin(kBefore), std::end(kBefore), begins)) return false;
-  return event.severity == Severity::kError ||
-         std::any_of(std::begin(kAfter), std::end(kAfter), begins);
+  if (std::ranges::any_of(kBefore, begins)) return false;
+  return event.severity == Severity::kError || std::ranges::any_of(kAfter, begins);
 }
 
 // Whose layers a question to the selector was about, where there were several questions.
@@ -175,11 +171,8 @@ class Walk {
     append_final_options(*arguments_, run, out_);
     if (out_.error) return;
     out_.status = status_of(run);
-    out_.memory = resolve_memory({.request = request_,
-                                  .arguments = *arguments_,
-                                  .run = run,
-                                  .groups = out_.layers},
-                                 steps_);
+    out_.memory = resolve_memory(
+        {.request = request_, .arguments = *arguments_, .run = run, .groups = out_.layers}, steps_);
     describe_fallback(run);
   }
 
