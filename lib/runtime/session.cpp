@@ -41,6 +41,18 @@ std::vector<kv::LayerLayout> layouts_of(const model::Model& model, const Launch&
   return out;
 }
 
+// The attention layers are built for what the Resolution says.
+model::BuildOptions build_options(const Launch& launch, const SessionOptions& options,
+                                  bool shape_only) {
+  return {.shape_only = shape_only,
+          .load_threads = options.threads,
+          .attention = {.backend = launch.backend,
+                        .kv_type = launch.kv_type,
+                        .layout = launch.kv_layout,
+                        .page_size = launch.page_size,
+                        .max_seq_len = options.max_model_len.value_or(0)}};
+}
+
 Unexpected too_small(const SessionOptions& options, std::int64_t block_bytes) {
   return fail({.code = ErrorCode::kResource,
                .message = fmt::format("the KV cache holds no block: one takes {}, there are {}",
@@ -99,7 +111,7 @@ Result<SessionPlan> plan_without_weights(const engines::Request& request, const 
                                          const SessionOptions& options,
                                          kernels::Executor& executor) {
   KERNELPATH_TRY(model, model::build(request.model, options.weights, executor,
-                                     {.shape_only = true, .load_threads = options.threads}));
+                                     build_options(launch, options, /*shape_only=*/true)));
   KERNELPATH_TRY(plan, plan_for(*model, launch, options));
   KERNELPATH_CHECK_OK(check_memory(plan));
   return plan;
@@ -124,7 +136,7 @@ Result<std::unique_ptr<Session>> Session::open(const engines::Request& request,
   out->plan_ = plan;
   out->has_text_ = tokenizer != nullptr;
   KERNELPATH_TRY(model, model::build(request.model, options.weights, *out->executor_,
-                                     {.load_threads = options.threads}));
+                                     build_options(launch, options, /*shape_only=*/false)));
   out->model_ = std::move(model);
   out->blocks_ = std::make_unique<kv::BlockManager>(plan.kv_blocks, launch.page_size);
   KERNELPATH_TRY(storage,
