@@ -56,30 +56,34 @@ void AddedTokens::add(AddedToken token, std::string_view pattern) {
   tokens_.insert_or_assign(id, std::move(token));
 }
 
+TextPart AddedTokens::longest_at(std::string_view text, std::size_t at, bool normalized) const {
+  TextPart out{.begin = at, .end = at};
+  const ByteTrie& trie = normalized ? normalized_ : plain_;
+  if (!trie.has_start(text[at])) return out;
+  trie.for_each_prefix(text.substr(at), [&](std::size_t length, std::int32_t id) {
+    // A token that was replaced by one of the other kind is still in this trie.
+    if (tokens_.at(id).normalized != normalized) return;
+    out.end = at + length;
+    out.token = id;
+  });
+  return out;
+}
+
 std::vector<TextPart> AddedTokens::find(std::string_view text, bool normalized,
                                         bool parse_special) const {
   const ByteTrie& trie = normalized ? normalized_ : plain_;
   std::vector<TextPart> parts;
   std::size_t covered = 0;
   for (std::size_t at = 0; at < text.size() && !trie.empty();) {
-    std::size_t length = 0;
-    TokenId id = kNoToken;
-    if (trie.has_start(text[at])) {
-      trie.for_each_prefix(text.substr(at), [&](std::size_t found, std::int32_t value) {
-        // A token that was replaced by one of the other kind is still in this trie.
-        if (tokens_.at(value).normalized != normalized) return;
-        length = found;
-        id = value;
-      });
-    }
-    if (id == kNoToken) {
+    const TextPart found = longest_at(text, at, normalized);
+    if (found.token == kNoToken) {
       ++at;
       continue;
     }
-    std::size_t begin = at;
-    std::size_t end = at + length;
+    std::size_t begin = found.begin;
+    std::size_t end = found.end;
     at = end;
-    const AddedToken& token = tokens_.at(id);
+    const AddedToken& token = tokens_.at(found.token);
     if (token.special && !parse_special) continue;
     if (token.single_word && is_within_word(text, begin, end)) continue;
     if (token.lstrip) begin = space_start(text, begin, covered);
@@ -87,7 +91,7 @@ std::vector<TextPart> AddedTokens::find(std::string_view text, bool normalized,
     // What the token before took along is not there again; the library drops the empty rest.
     if (token.lstrip) begin = std::max(begin, covered);
     if (covered < begin) parts.push_back({.begin = covered, .end = begin});
-    if (begin < end) parts.push_back({.begin = begin, .end = end, .token = id});
+    if (begin < end) parts.push_back({.begin = begin, .end = end, .token = found.token});
     covered = std::max(covered, end);
   }
   if (covered < text.size()) parts.push_back({.begin = covered, .end = text.size()});

@@ -57,6 +57,9 @@ class AddedTokens {
   [[nodiscard]] const std::unordered_map<TokenId, AddedToken>& tokens() const { return tokens_; }
 
  private:
+  // The longest token that begins at `at`; kNoToken where none does.
+  [[nodiscard]] TextPart longest_at(std::string_view text, std::size_t at, bool normalized) const;
+
   std::unordered_map<TokenId, AddedToken> tokens_;
   std::unordered_map<TokenId, std::string> patterns_;  // where they differ from the content
   std::unordered_map<std::string, TokenId> contents_;

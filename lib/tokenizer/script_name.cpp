@@ -2,6 +2,7 @@
 
 #include <string>
 
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): pcre2.h asks for it
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
