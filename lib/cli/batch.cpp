@@ -155,7 +155,7 @@ Result<std::string> Batch::answer(const json::Value& request, std::int64_t numbe
   }
   const json::Value* model = request.find("model");
   if (model == nullptr) {
-    return fail(bad_request("the request has neither \"in\" nor \"model\""));
+    return fail(bad_request(R"(the request has neither "in" nor "model")"));
   }
   if (!model->is_string()) return fail(bad_request("\"model\" is not a string"));
   if (model->as_string() == "-") {
