@@ -145,7 +145,8 @@ Result<std::unique_ptr<Normalizer>> read_precompiled(const JsonNode& node) {
                             "is no base64 of a table: 4 bytes of length, trie, texts"));
   }
   std::vector<std::uint32_t> units(trie_bytes / 4);
-  std::memcpy(units.data(), blob->data() + sizeof trie_bytes, trie_bytes);
+  // An empty table has no address to copy to.
+  if (!units.empty()) std::memcpy(units.data(), blob->data() + sizeof trie_bytes, trie_bytes);
   std::string texts = blob->substr(sizeof trie_bytes + trie_bytes);
   texts += '\0';
   return std::make_unique<PrecompiledNormalizer>(
