@@ -66,7 +66,7 @@ class LineReader {
             .message = std::move(message),
             .file = file_,
             .where = fmt::format("{}:{}", line_, at_ + 1),
-            .hint = "write key = \"text\", key = 12, key = true or key = [\"a\", \"b\"]"};
+            .hint = R"(write key = "text", key = 12, key = true or key = ["a", "b"])"};
   }
 
  private:
@@ -76,8 +76,9 @@ class LineReader {
     const std::size_t start = at_;
     while (at_ < text_.size() && (is_key_character(text_[at_]) || text_[at_] == '+')) ++at_;
     const std::string_view word = text_.substr(start, at_ - start);
-    const bool digits = !word.empty() && word.find_first_not_of("0123456789", word[0] == '-') ==
-                                             std::string_view::npos;
+    const std::size_t sign = word.starts_with('-') ? 1 : 0;
+    const bool digits =
+        !word.empty() && word.find_first_not_of("0123456789", sign) == std::string_view::npos;
     if (word == "true" || word == "false" || (digits && word != "-")) return std::string(word);
     at_ = start;
     return fail(error("expected a quoted text, a whole number, true, false or an array"));

@@ -143,6 +143,7 @@ Value per_layer(const std::vector<std::int64_t>& bytes) {
   const bool same = std::ranges::all_of(bytes, [&](auto value) { return value == bytes.front(); });
   if (same) return Value::integer(bytes.front());
   std::vector<Value> items;
+  items.reserve(bytes.size());
   for (const std::int64_t value : bytes) items.push_back(Value::integer(value));
   return Value::array(std::move(items));
 }

@@ -65,8 +65,7 @@ Machine machine_of(const hardware::Device& device, const Arguments& arguments) {
       return {.place = Place::kHip, .cc = amd_number(device.gfx_target)};
     case hardware::Platform::kCuda:
       if (!device.capability) return {.place = Place::kOther};
-      return {.place = Place::kCuda,
-              .cc = std::int64_t{device.capability->major} * 100 + device.capability->minor * 10};
+      return {.place = Place::kCuda, .cc = std::int64_t{device.capability->sm()} * 10};
     case hardware::Platform::kAscend:
       break;
   }

@@ -26,15 +26,15 @@ void mamba_expands_twofold(Reader& reader) {
   reader.fail_with("only an expansion factor of 2 is supported for now");
 }
 
-// `name`: as the message spells the model.
-template <const char* name>
+// `Name`: as the message spells the model.
+template <const std::string_view& Name>
 void needs_mla(Reader& reader) {
   if (reader.hparams.is_mla()) return;
-  reader.fail_with(fmt::format("{} architecture requires MLA", name));
+  reader.fail_with(fmt::format("{} architecture requires MLA", Name));
 }
-constexpr char kGlmDsa[] = "GLM_DSA";
-constexpr char kDeepseek32[] = "DEEPSEEK32";
-constexpr char kDots3note[] = "DOTS3NOTE";
+constexpr std::string_view kGlmDsa = "GLM_DSA";
+constexpr std::string_view kDeepseek32 = "DEEPSEEK32";
+constexpr std::string_view kDots3note = "DOTS3NOTE";
 
 void gemma4_heads(Reader& reader) {
   const Hparams& hparams = reader.hparams;

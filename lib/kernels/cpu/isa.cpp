@@ -21,6 +21,7 @@ bool has_f16c() {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-implicit-bool-conversion): the builtin gives an int to g++, clang a bool
 bool has_isa(Isa isa) {
 #if defined(__x86_64__)
   switch (isa) {
@@ -39,6 +40,7 @@ bool has_isa(Isa isa) {
   return isa == Isa::kReference;
 #endif
 }
+// NOLINTEND(readability-implicit-bool-conversion)
 
 Isa best_isa() {
   if (has_isa(Isa::kAvx512)) return Isa::kAvx512;

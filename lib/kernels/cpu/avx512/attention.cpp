@@ -43,8 +43,8 @@ struct Avx512 {
 
   // Lane t of the result is the sum of all lanes of a[t].
   static Reg sum_each(const Reg* a) {
-    Reg quads[4];
-    for (int i = 0; i < 4; ++i) {
+    Reg quads[4];  // NOLINT(modernize-avoid-c-arrays): see attention_tile.inc
+    for (std::int64_t i = 0; i < 4; ++i) {
       const Reg* four = a + 4 * i;
       const __m512d ab = _mm512_castps_pd(_mm512_add_ps(_mm512_unpacklo_ps(four[0], four[1]),
                                                         _mm512_unpackhi_ps(four[0], four[1])));

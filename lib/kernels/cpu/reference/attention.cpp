@@ -130,9 +130,8 @@ void reference_attention(const Team& team, const AttentionParams& params) {
                         .seq_len = seq_len};
       find_slots(params, query, scratch.slots);
       for (std::int64_t head = 0; head < heads; ++head) {
-        if ((token * heads + head) % team.threads == team.thread) {
-          attend(params, query, head, scratch);
-        }
+        if ((token * heads + head) % team.threads != team.thread) continue;
+        attend(params, query, head, scratch);
       }
     }
   }
