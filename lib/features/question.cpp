@@ -4,6 +4,7 @@
 #include "features/argument_table.h"
 #include "features/argument_tree.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kernelpath::features {
@@ -75,6 +76,14 @@ std::map<std::string, std::string> names_of(const CombinationQuestion& question)
     const ArgumentOrigin* const origin = question.arguments.origin(field.name);
     const bool itself = find_argument_value(question.arguments.tree(), field.name) != nullptr;
     if (origin != nullptr && itself) out[field.name] = shown_name(field, *origin);
+  }
+  // An object of which one member was stated goes by that member's name: nobody wrote the object's.
+  for (const FieldInfo& field : question.table->schema.fields()) {
+    const auto is_member = [&](const auto& named) {
+      return named.first.starts_with(field.name + ".");
+    };
+    if (out.contains(field.name) || std::ranges::count_if(out, is_member) != 1) continue;
+    out[field.name] = std::ranges::find_if(out, is_member)->second;
   }
   return out;
 }
