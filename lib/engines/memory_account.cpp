@@ -247,8 +247,11 @@ void account_for_pool(std::optional<std::int64_t> device_bytes, std::vector<Row>
 
 void account_for_weights(const config::ModelConfig& model, const memory::WeightLedger& ledger,
                          bool loads_draft, Memory& memory) {
+  memory.weight_bytes = ledger.rank_bytes;
+  memory.weight_source = ledger.exact ? ledger.source : ledger.source + " (estimate)";
+  for (const std::string& reason : ledger.reasons) memory.notes.push_back("weights: " + reason);
   const auto plain = checked_mul(ledger.parameters, model_dtype_bytes(model));
-  if (!plain || !memory.weight_bytes) return;
+  if (!plain) return;
   std::int64_t draft = 0;
   for (const memory::WeightItem& item : ledger.items) {
     if (loads_draft && item.part == memory::Part::kMtp) draft += item.bytes;
@@ -261,7 +264,7 @@ void account_for_weights(const config::ModelConfig& model, const memory::WeightL
   account.add(memory_cause::kDraft, draft, "layers that draft tokens are loaded");
   account.add(memory_cause::kRankShare, ledger.rank_bytes - ledger.bytes,
               "of one rank of the largest pipeline stage");
-  memory.accounts.push_back(account.finish(*memory.weight_bytes));
+  memory.accounts.push_back(account.finish(ledger.rank_bytes));
 }
 
 }  // namespace kernelpath::engines

@@ -82,8 +82,9 @@ void account_for_sequence(std::vector<MemoryAccount::Row> rows, Memory& memory);
 void account_for_pool(std::optional<std::int64_t> device_bytes,
                       std::vector<MemoryAccount::Row> rows, Memory& memory);
 
-// The account of weight_bytes: the plain figure is every parameter in the model's own dtype, on one
-// device. `loads_draft`: the layers that draft tokens are loaded too.
+// The weights of a rank: weight_bytes, weight_source, what the ledger notes, and the account, whose
+// plain figure is every parameter in the model's own dtype, on one device. `loads_draft`: the
+// layers that draft tokens are loaded too.
 void account_for_weights(const config::ModelConfig& model, const memory::WeightLedger& ledger,
                          bool loads_draft, Memory& memory);
 

@@ -27,9 +27,6 @@ void resolve_weights(const Request& request, const StartUp& run, Memory& memory,
                 steps);
     return;
   }
-  memory.weight_bytes = ledger->rank_bytes;
-  memory.weight_source = ledger->exact ? ledger->source : ledger->source + " (estimate)";
-  for (const std::string& reason : ledger->reasons) memory.notes.push_back("weights: " + reason);
   account_for_weights(request.model, *ledger, run.limits->draft_length != 0, memory);
   append_step(
       {.rule = "DI-WEIGHTS",

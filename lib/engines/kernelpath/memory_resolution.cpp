@@ -24,9 +24,6 @@ void resolve_weights(const Request& request, const Launch& launch, Memory& memor
                 steps);
     return;
   }
-  memory.weight_bytes = ledger->rank_bytes;
-  memory.weight_source = ledger->exact ? ledger->source : ledger->source + " (estimate)";
-  for (const std::string& reason : ledger->reasons) memory.notes.push_back("weights: " + reason);
   account_for_weights(request.model, *ledger, false, memory);
   append_step(
       {.rule = "KP-WEIGHTS",

@@ -60,11 +60,6 @@ class Ledger {
                              .load_mtp = algorithm == "EAGLE",
                              .dtype = launch().model().dtype});
     if (!ledger) return note(kWeightsUnknown, Severity::kWarn, "", ledger.error().text());
-    memory_.weight_bytes = ledger->rank_bytes;
-    memory_.weight_source = ledger->exact ? ledger->source : ledger->source + " (estimate)";
-    for (const std::string& reason : ledger->reasons) {
-      memory_.notes.push_back("weights: " + reason);
-    }
     account_for_weights(run_.request.model, *ledger, algorithm == "EAGLE", memory_);
     note(kWeights, Severity::kInfo, format_bytes(ledger->rank_bytes),
          fmt::format("{} parameters, from {}", ledger->parameters, memory_.weight_source));

@@ -44,9 +44,6 @@ void resolve_weights(const LayerContext& context, Memory& memory, std::vector<St
                        steps);
     return;
   }
-  memory.weight_bytes = ledger->rank_bytes;
-  memory.weight_source = ledger->exact ? ledger->source : ledger->source + " (estimate)";
-  for (const std::string& reason : ledger->reasons) memory.notes.push_back("weights: " + reason);
   account_for_weights(context.request.model, *ledger,
                       arguments.text("speculative_config.decoding_type") == "MTP", memory);
   append_engine_step(

@@ -149,11 +149,6 @@ class Ledger {
     if (!ledger) {
       return note("VLLM-WEIGHTS-UNKNOWN", Severity::kWarn, "", ledger.error().text());
     }
-    memory_.weight_bytes = ledger->rank_bytes;
-    memory_.weight_source = ledger->exact ? ledger->source : ledger->source + " (estimate)";
-    for (const std::string& reason : ledger->reasons) {
-      memory_.notes.push_back("weights: " + reason);
-    }
     account_for_weights(question_.request.model, *ledger,
                         question_.run.run.speculative_method.ends_with("mtp"), memory_);
     add_draft(tp);
