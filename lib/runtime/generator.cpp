@@ -221,7 +221,7 @@ Result<bool> Generator::step(EventSink& sink) {
   return true;
 }
 
-Result<void> Generator::take_logits(const SequenceRun& run, std::span<float> rows,
+Result<void> Generator::take_logits(const SequenceRun& run, std::span<const float> rows,
                                     EventSink& sink) {
   Job& job = job_of(*run.sequence);
   const std::vector<std::int32_t> drafts = run.sequence->drafts;
@@ -229,7 +229,7 @@ Result<void> Generator::take_logits(const SequenceRun& run, std::span<float> row
   if (job.generated() == 0) job.first_reused = run.sequence->reused;
   std::int64_t accepted = 0;
   bool ended = false;
-  for (std::int64_t i = 0; i < run.logits && !ended; ++i) {
+  for (std::int64_t i = 0; i < run.logits; ++i) {
     KERNELPATH_TRY(last,
                    take_token(job, rows.subspan(static_cast<std::size_t>(i) * vocab, vocab), sink));
     ended = last;
@@ -242,11 +242,8 @@ Result<void> Generator::take_logits(const SequenceRun& run, std::span<float> row
   job.accepted += accepted;
   scheduler_.executed(run, accepted);
   if (ended) {
-    std::erase_if(jobs_, [&](const std::unique_ptr<Job>& one) {
-      if (one.get() != &job) return false;
-      scheduler_.remove(one->sequence);
-      return true;
-    });
+    scheduler_.remove(job.sequence);
+    std::erase_if(jobs_, [&](const std::unique_ptr<Job>& one) { return one.get() == &job; });
     return {};
   }
   if (options_.ngrams && run.logits > 0) {
@@ -255,13 +252,12 @@ Result<void> Generator::take_logits(const SequenceRun& run, std::span<float> row
   return {};
 }
 
-Result<bool> Generator::take_token(Job& job, std::span<float> logits, EventSink& sink) {
-  const std::vector<float> raw(logits.begin(), logits.end());
+Result<bool> Generator::take_token(Job& job, std::span<const float> logits, EventSink& sink) {
   KERNELPATH_TRY(sampled, job.sampler.sample(logits, job.prompt.logprobs));
   job.sequence.tokens.push_back(sampled.token);
   if (job.generated() == 1) job.first_token_s = seconds_since(job.added);
   const bool ends = std::ranges::find(options_.eos, sampled.token) != options_.eos.end();
-  TokenEvent event{.request = job.prompt.id, .sampled = sampled, .logits = raw, .text = {}};
+  TokenEvent event{.request = job.prompt.id, .sampled = sampled, .logits = logits, .text = {}};
   if (job.decoder) event.text = job.stop.push(job.decoder->push(sampled.token));
   KERNELPATH_CHECK_OK(sink.token(event));
   std::optional<FinishReason> reason;

@@ -120,9 +120,9 @@ class Generator {
   struct Job;
   class Batch;
 
-  Result<void> take_logits(const SequenceRun& run, std::span<float> rows, EventSink& sink);
+  Result<void> take_logits(const SequenceRun& run, std::span<const float> rows, EventSink& sink);
   // Appends one token to the job; true if that was its last.
-  Result<bool> take_token(Job& job, std::span<float> logits, EventSink& sink);
+  Result<bool> take_token(Job& job, std::span<const float> logits, EventSink& sink);
   static Result<void> finish(Job& job, FinishReason reason, EventSink& sink);
   Job& job_of(const Sequence& sequence);
 

@@ -106,6 +106,11 @@ Sampler::Sampler(const SamplingParams& params, std::span<const std::int32_t> pro
   for (const std::int32_t token : prompt) ++prompt_[token];
 }
 
+bool Sampler::has_penalties() const {
+  return params_.repetition_penalty != 1 || params_.presence_penalty != 0 ||
+         params_.frequency_penalty != 0;
+}
+
 void Sampler::penalise(std::span<float> logits) const {
   const auto repeat = [&](std::int32_t token) {
     float& logit = logits[static_cast<std::size_t>(token)];
@@ -149,7 +154,7 @@ std::int32_t Sampler::draw(std::span<const float> logits) const {
   return ids[weights.size() - 1];
 }
 
-Result<Sampled> Sampler::sample(std::span<float> logits, std::int64_t top) {
+Result<Sampled> Sampler::sample(std::span<const float> logits, std::int64_t top) {
   const std::int32_t best = argmax(logits);
   if (best < 0 || !std::isfinite(logits[static_cast<std::size_t>(best)])) {
     return fail({.code = ErrorCode::kRuntime,
@@ -168,11 +173,15 @@ Result<Sampled> Sampler::sample(std::span<float> logits, std::int64_t top) {
       out.top.push_back({id, logprob(id)});
     }
   }
-  const std::vector<float> own(logits.begin(), logits.end());
-  penalise(logits);
-  out.token = params_.is_greedy() ? argmax(logits) : draw(logits);
-  out.logprob = static_cast<float>(static_cast<double>(own[static_cast<std::size_t>(out.token)]) -
-                                   normaliser);
+  std::vector<float> penalised;
+  std::span<const float> judged = logits;
+  if (has_penalties()) {
+    penalised.assign(logits.begin(), logits.end());
+    penalise(penalised);
+    judged = penalised;
+  }
+  out.token = params_.is_greedy() ? argmax(judged) : draw(judged);
+  out.logprob = logprob(out.token);
   ++draws_;
   ++generated_[out.token];
   return out;

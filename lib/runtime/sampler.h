@@ -48,11 +48,12 @@ class Sampler {
   // `prompt` counts for the repetition penalty, as in Hugging Face transformers.
   Sampler(const SamplingParams& params, std::span<const std::int32_t> prompt);
 
-  // logits: [vocabulary]; changed in place. `top` logprobs are returned beside the token.
+  // logits: [vocabulary]. `top` logprobs are returned beside the token.
   // A distribution without a finite logit is kRuntime: the weights or a kernel are broken.
-  Result<Sampled> sample(std::span<float> logits, std::int64_t top);
+  Result<Sampled> sample(std::span<const float> logits, std::int64_t top);
 
  private:
+  [[nodiscard]] bool has_penalties() const;
   void penalise(std::span<float> logits) const;
   [[nodiscard]] std::int32_t draw(std::span<const float> logits) const;
 
