@@ -1,6 +1,5 @@
 #include "cli/inspect.h"
 
-#include "base/build_info.h"
 #include "base/text.h"
 #include "cli/batch.h"
 #include "cli/batch_request.h"
@@ -83,12 +82,8 @@ void log_engines(const Log& log, const report::InputAnswer& answer) {
   }
 }
 
-report::Tool tool_of(const Invocation& invocation) {
-  return {std::string(invocation.program.name), std::string(build_info().version)};
-}
-
 Result<int> answer_models(const Invocation& invocation, const Question& question) {
-  const report::Tool tool = tool_of(invocation);
+  const report::Tool tool = tool_of(invocation.program);
   std::vector<ReportFile> reports = make_reports(invocation, question.view);
   std::vector<report::InputAnswer> answers;
   int code = kExitOk;
@@ -140,7 +135,7 @@ class InspectAnswers : public BatchAnswers {
     std::vector<report::InputAnswer> answers;
     answers.push_back(std::move(*answer));
     json::Writer w;
-    report::write_inspect(w, tool_of(invocation_), answers, question.view);
+    report::write_inspect(w, tool_of(invocation_.program), answers, question.view);
     return w.take(0);
   }
 
@@ -152,7 +147,7 @@ class InspectAnswers : public BatchAnswers {
     std::vector<report::DiffAnswer> answers;
     KERNELPATH_TRY(answer, answer_diff(question, std::move(config)));
     answers.push_back(std::move(answer));
-    return report::diff_json_line(tool_of(invocation_), answers);
+    return report::diff_json_line(tool_of(invocation_.program), answers);
   }
 
   const Invocation& invocation_;

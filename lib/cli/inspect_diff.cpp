@@ -1,6 +1,5 @@
 #include "cli/inspect_diff.h"
 
-#include "base/build_info.h"
 #include "base/text.h"
 #include "cli/model_input.h"
 #include "cli/report_files.h"
@@ -29,10 +28,6 @@ Result<void> check_beside(const Settings& settings) {
     if (given) return fail(conflict(settings, option, "does not go with --diff"));
   }
   return {};
-}
-
-report::Tool tool_of(const Invocation& invocation) {
-  return {std::string(invocation.program.name), std::string(build_info().version)};
 }
 
 std::string report_text(const ReportFile& file, const report::Tool& tool,
@@ -65,7 +60,7 @@ Result<int> diff_models(const Invocation& invocation, const Question& question) 
   }
   if (answers.empty()) return code;
   for (ReportFile& file : reports) {
-    KERNELPATH_CHECK_OK(file.output.write(report_text(file, tool_of(invocation), answers)));
+    KERNELPATH_CHECK_OK(file.output.write(report_text(file, tool_of(invocation.program), answers)));
     KERNELPATH_CHECK_OK(file.output.commit());
   }
   return code;

@@ -1,5 +1,6 @@
 #include "cli/report_files.h"
 
+#include "base/build_info.h"
 #include "base/text.h"
 #include "cli/terminal.h"
 
@@ -55,6 +56,10 @@ std::string answer_text(ReportFile& report, const report::Tool& tool,
 }
 
 }  // namespace
+
+report::Tool tool_of(const Program& program) {
+  return {std::string(program.name), std::string(build_info().version)};
+}
 
 std::vector<ReportFile> make_reports(const Invocation& invocation, const report::View& view) {
   const std::string& format = invocation.settings.text(Option::kFormat);

@@ -10,6 +10,9 @@
 
 namespace kernelpath::cli {
 
+// The program and its version, as every document names them.
+report::Tool tool_of(const Program& program);
+
 // One report of a run: a format and where it goes.
 struct ReportFile {
   std::string format;  // "text", "json", "jsonl", "md"

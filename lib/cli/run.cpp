@@ -1,7 +1,7 @@
 #include "cli/run.h"
 
-#include "base/build_info.h"
 #include "base/file.h"
+#include "base/rounding.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/logits_file.h"
@@ -34,10 +34,6 @@ constexpr std::int64_t kBatchedTokens = 512;  // of one step: prompts come in ch
 constexpr std::array<std::string_view, 2> kExamples = {
     "llm-run Llama-3.2-1B -p 'The capital of France is' -n 32",
     "llm-run Qwen3-0.6B --chat -p @question.txt --temperature 0.7 --seed 1"};
-
-report::Tool tool_of(const Invocation& invocation) {
-  return {std::string(invocation.program.name), std::string(build_info().version)};
-}
 
 // The question of this machine's own engine.
 Result<Question> own_question(const Invocation& invocation, Settings& settings) {
@@ -119,8 +115,8 @@ class GenerationRun {
     report::View view = question.view;
     view.why = true;
     std::vector<ReportFile> reports = make_reports(invocation_, view);
-    KERNELPATH_CHECK_OK(add_answer(reports, tool_of(invocation_), *answer_));
-    KERNELPATH_CHECK_OK(finish_reports(reports, tool_of(invocation_), {*answer_}));
+    KERNELPATH_CHECK_OK(add_answer(reports, tool_of(invocation_.program), *answer_));
+    KERNELPATH_CHECK_OK(finish_reports(reports, tool_of(invocation_.program), {*answer_}));
     return kExitOk;
   }
 
@@ -178,7 +174,7 @@ class GenerationRun {
     sizes.reserve(prompts.size());
     for (const Prompt& prompt : prompts) {
       const auto tokens = static_cast<std::int64_t>(prompt.tokens.size()) + prompt.max_tokens;
-      sizes.push_back(((tokens + page - 1) / page + 1) * page);
+      sizes.push_back(round_up(tokens, page) + page);
     }
     std::ranges::sort(sizes, std::greater());
     std::int64_t out = 0;
@@ -262,7 +258,7 @@ class GenerationRun {
     const bool compares = !requests.expected.empty();
     RunReports reports(compares ? std::vector<ReportFile>() : make_reports(invocation_, {}));
     Sink sink(reports, logits, compares);
-    KERNELPATH_CHECK_OK(reports.begin({.tool = tool_of(invocation_),
+    KERNELPATH_CHECK_OK(reports.begin({.tool = tool_of(invocation_.program),
                                        .answer = *answer_,
                                        .plan = session.plan(),
                                        .requests = count,

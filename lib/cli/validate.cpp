@@ -1,10 +1,10 @@
 #include "cli/validate.h"
 
-#include "base/build_info.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/information.h"
 #include "cli/output.h"
+#include "cli/report_files.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "cli/validate_answer.h"
@@ -76,8 +76,7 @@ std::vector<std::string> models_of(const Invocation& invocation, const ValidateQ
 Result<int> judge_all(const Invocation& invocation, const ExternalModels& external) {
   KERNELPATH_TRY(question,
                  make_validate_question(invocation.settings, invocation.environment, external));
-  report::ValidateReport report{
-      .tool = {std::string(invocation.program.name), std::string(build_info().version)}};
+  report::ValidateReport report{.tool = tool_of(invocation.program)};
   const std::vector<std::string> models = models_of(invocation, question);
   int code = kExitOk;
   for (const std::string& path : models) {

@@ -1,8 +1,8 @@
 #include "cli/validate_batch.h"
 
-#include "base/build_info.h"
 #include "base/text.h"
 #include "cli/batch_request.h"
+#include "cli/report_files.h"
 #include "cli/validate_answer.h"
 #include "cli/validate_report.h"
 #include "features/answer.h"
@@ -34,8 +34,7 @@ Result<std::string> ValidateAnswers::answer_model(const Settings& settings,
   KERNELPATH_TRY(question, make_validate_question(settings, invocation_.environment, external_));
   KERNELPATH_TRY(loaded, load_with_text(model, question.base.load));
   KERNELPATH_TRY(input, validate_input(question, &loaded));
-  report::ValidateReport report{
-      .tool = {std::string(invocation_.program.name), std::string(build_info().version)}};
+  report::ValidateReport report{.tool = tool_of(invocation_.program)};
   report.inputs.push_back(std::move(input));
   KERNELPATH_CHECK_OK(apply_baseline_file(settings, report));
   exit_code = finding_code(settings, report);

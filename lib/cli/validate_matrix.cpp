@@ -1,6 +1,5 @@
 #include "cli/validate_matrix.h"
 
-#include "base/build_info.h"
 #include "base/text.h"
 #include "cli/matrix_facts.h"
 #include "cli/model_input.h"
@@ -18,10 +17,6 @@
 
 namespace kernelpath::cli {
 namespace {
-
-report::Tool tool_of(const Invocation& invocation) {
-  return {std::string(invocation.program.name), std::string(build_info().version)};
-}
 
 // The text in one format; empty if the matrix has none of it.
 using Print = std::function<std::string(std::string_view)>;
@@ -77,7 +72,8 @@ Result<int> run_features(const Invocation& invocation, const ValidateQuestion& q
     if (format == "text") return report::feature_matrix_text(matrix);
     if (format == "md") return report::feature_matrix_markdown(matrix);
     if (format == "html") return report::feature_matrix_html(matrix);
-    if (format == "json") return report::feature_matrix_json(tool_of(invocation), matrix, 2);
+    if (format == "json")
+      return report::feature_matrix_json(tool_of(invocation.program), matrix, 2);
     return {};
   }));
   return kExitOk;
@@ -164,7 +160,8 @@ Result<int> run_values(const Invocation& invocation, const ValidateQuestion& que
     if (format == "text") return report::value_matrix_text(matrices);
     if (format == "md") return report::value_matrix_markdown(matrices);
     if (format == "html") return report::value_matrix_html(matrices);
-    if (format == "json") return report::value_matrix_json(tool_of(invocation), matrices, 2);
+    if (format == "json")
+      return report::value_matrix_json(tool_of(invocation.program), matrices, 2);
     return {};
   }));
   return kExitOk;

@@ -1,6 +1,7 @@
 #include "kv/block_manager.h"
 
 #include "base/assert.h"
+#include "base/checked.h"
 
 #include <algorithm>
 
@@ -12,7 +13,7 @@ BlockManager::BlockManager(std::int64_t num_blocks, std::int64_t page_size)
 }
 
 bool BlockManager::has_room(std::int64_t tokens) const {
-  return (tokens + page_size_ - 1) / page_size_ <= pool_.available();
+  return ceil_div(tokens, page_size_) <= pool_.available();
 }
 
 std::int64_t BlockManager::begin(SequenceId id, std::span<const std::int32_t> tokens) {
@@ -45,7 +46,7 @@ bool BlockManager::extend(SequenceId id, std::int64_t tokens) {
   Sequence& sequence = sequences_.at(id);
   if (tokens <= sequence.filled) return true;
   const auto held = static_cast<std::int64_t>(sequence.blocks.size());
-  const std::int64_t needed = std::max((tokens + page_size_ - 1) / page_size_, held);
+  const std::int64_t needed = std::max(ceil_div(tokens, page_size_), held);
   const std::int64_t first_written = sequence.filled / page_size_;
   const std::int64_t last_written = std::min((tokens - 1) / page_size_ + 1, held);
   std::vector<std::size_t> shared;

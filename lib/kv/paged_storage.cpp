@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/checked.h"
+#include "base/rounding.h"
 
 #include <cstring>
 
@@ -10,10 +11,6 @@ namespace {
 
 // A cache line: no two sides share one.
 constexpr std::int64_t kAlignment = 64;
-
-constexpr std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 template <class Visit>
 void each_side(const LayerLayout& layer, const Visit& visit) {
@@ -69,7 +66,7 @@ Result<PagedStorage> PagedStorage::allocate(std::vector<LayerLayout> layers,
 
 std::byte* PagedStorage::take(std::int64_t block_bytes, std::int64_t& offset) {
   std::byte* const data = memory_.data() + offset;
-  offset += aligned(block_bytes * num_blocks_);
+  offset += round_up(block_bytes * num_blocks_, kAlignment);
   regions_.push_back({.data = data, .block_bytes = block_bytes});
   return data;
 }

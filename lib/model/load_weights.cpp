@@ -1,5 +1,6 @@
 #include "model/load_weights.h"
 
+#include "base/rounding.h"
 #include "base/text.h"
 #include "checkpoint/nan_scan.h"
 
@@ -26,10 +27,6 @@ constexpr std::int64_t kAlignment = 64;
 constexpr std::int64_t kChunkBytes = std::int64_t{1} << 20;
 // Names of one kind that an error spells out.
 constexpr std::size_t kNamedTensors = 40;
-
-std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
@@ -224,7 +221,7 @@ WeightSizes sizes_of(std::span<const Match> matches, int threads) {
   std::int64_t largest = 0;
   std::int64_t converted = 0;
   for (const Match& match : matches) {
-    const std::int64_t bytes = aligned(match.need->resident_bytes(*match.tensor));
+    const std::int64_t bytes = round_up(match.need->resident_bytes(*match.tensor), kAlignment);
     (match.need->temporary ? out.temporary : out.kept) += bytes;
     out.stored += match.tensor->bytes;
     if (!is_converted(match)) continue;
@@ -248,7 +245,7 @@ Result<void> place_all(std::vector<Match>& matches, WeightStore& store) {
   for (Match& match : matches) {
     std::byte*& at = match.need->temporary ? temporary_at : kept_at;
     match.place = at;
-    at += aligned(match.need->resident_bytes(*match.tensor));
+    at += round_up(match.need->resident_bytes(*match.tensor), kAlignment);
     match.need->bind(*match.tensor, match.place);
   }
   return {};

@@ -1,6 +1,6 @@
 #include "runtime/session.h"
 
-#include "base/assert.h"
+#include "base/checked.h"
 #include "base/units.h"
 #include "engines/kernelpath/launch.h"
 #include "runtime/host_memory.h"
@@ -68,7 +68,7 @@ Result<SessionPlan> plan_for(const model::Model& model, const Launch& launch,
   const std::vector<kv::LayerLayout> layouts = layouts_of(model, launch);
   plan.weight_bytes = model.weight_bytes().resident;
   plan.kv_block_bytes = kv::block_bytes(layouts);
-  const std::int64_t wanted = (options.kv_tokens + launch.page_size - 1) / launch.page_size;
+  const std::int64_t wanted = ceil_div(options.kv_tokens, launch.page_size);
   plan.kv_blocks = options.kv_bytes && plan.kv_block_bytes > 0
                        ? *options.kv_bytes / plan.kv_block_bytes
                        : wanted;
