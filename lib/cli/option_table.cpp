@@ -55,7 +55,7 @@ constexpr std::array kTable = {
      "Engine tables from DIR instead of those of this build (scripts/extract-profile writes them).", kNoMaximum, kJudges},
     OptionRow{Option::kCustomModuleDirs, "custom-module-dirs", kNone, 0, kList, kProcess, kQuestion,
      "DIR,…", kNone, kNone, 0,
-     "Folders of external model providers (shared objects). They run inside this process.", kNoMaximum, kJudges},
+     "Folders of external model providers (shared objects). They run inside this process."},
     OptionRow{Option::kStrict, "strict", kNone, 0, kFlag, kRequest, kQuestion,
      kNone, kNone, kNone, 0,
      "Refuse inputs that a careful reader would refuse: repeated keys, links out of the folder."},

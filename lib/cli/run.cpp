@@ -50,7 +50,8 @@ Result<Question> own_question(const Invocation& invocation, Settings& settings) 
                  .hint = "say --device cpu"});
   }
   KERNELPATH_CHECK_OK(settings.set(Option::kDevice, {"cpu"}, SetBy::kBatchLine, "llm-run"));
-  KERNELPATH_TRY(question, make_question(settings, invocation.environment, {}));
+  KERNELPATH_TRY(external_models, load_external_models(settings));
+  KERNELPATH_TRY(question, make_question(settings, invocation.environment, external_models));
   return std::move(question);
 }
 
@@ -122,7 +123,7 @@ class GenerationRun {
 
   [[nodiscard]] Result<SessionOptions> session_options(const engines::Resolution& resolution,
                                                        const std::vector<Prompt>& prompts) const {
-    SessionOptions out{.weights = weights_};
+    SessionOptions out{.weights = weights_, .model_class = resolution.model_class};
     const unsigned cores = std::max(std::thread::hardware_concurrency(), 1U);
     out.threads = static_cast<int>(settings_.integer(Option::kThreads).value_or(cores));
     const auto requests = static_cast<std::int64_t>(prompts.size());

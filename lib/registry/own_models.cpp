@@ -1,5 +1,6 @@
 #include "registry/own_models.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -45,6 +46,10 @@ StaticIndex make_index() {
 }  // namespace
 
 std::span<const OwnModel> own_models() { return kModels; }
+
+bool is_own_class(std::string_view class_name) {
+  return std::ranges::find(kModels, class_name, &OwnModel::class_name) != kModels.end();
+}
 
 const StaticIndex& own_index() {
   static const StaticIndex index = make_index();

@@ -21,6 +21,9 @@ struct OwnModel {
 // Sorted by architecture.
 std::span<const OwnModel> own_models();
 
+// Whether a class of this name is built in: a provider can name any.
+bool is_own_class(std::string_view class_name);
+
 // architecture → module of kOwnPackage.
 const StaticIndex& own_index();
 

@@ -46,6 +46,7 @@ model::BuildOptions build_options(const Launch& launch, const SessionOptions& op
                                   bool shape_only) {
   return {.shape_only = shape_only,
           .load_threads = options.threads,
+          .class_name = options.model_class,
           .attention = {.backend = launch.backend,
                         .kv_type = launch.kv_type,
                         .layout = launch.kv_layout,

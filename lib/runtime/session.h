@@ -20,7 +20,8 @@ namespace kernelpath::runtime {
 
 // What a session needs beyond the request that engine `kernelpath` resolved.
 struct SessionOptions {
-  std::string weights;  // folder with safetensors files, or a GGUF file
+  std::string weights;           // folder with safetensors files, or a GGUF file
+  std::string model_class = {};  // that the Resolution names; empty: the architecture's built-in one
   int threads = 1;
   kernels::cpu::Isa isa = kernels::cpu::best_isa();
   SchedulerLimits limits = {};

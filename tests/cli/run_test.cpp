@@ -1,5 +1,4 @@
-#include "json/document.h"
-#include "run_program.h"
+#include "run_checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,25 +17,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
-
-std::string checkpoint(const std::string& name) {
-  return std::string(KERNELPATH_TEST_DATA) + "/checkpoints/" + name;
-}
-
-const std::string kLlama = "llama-gqa-tied-llama3rope";
-
-Outcome run(std::vector<std::string> arguments) {
-  return run_program("llm-run", {.arguments = std::move(arguments)});
-}
-
-std::vector<json::Value> lines_of(const std::string& text) {
-  std::vector<json::Value> out;
-  std::size_t first = 0;
-  for (std::size_t end = 0; (end = text.find('\n', first)) != std::string::npos; first = end + 1) {
-    out.push_back(json::parse(text.substr(first, end - first), "line").value().root);
-  }
-  return out;
-}
 
 std::vector<std::string> checkpoint_names() {
   std::vector<std::string> out;

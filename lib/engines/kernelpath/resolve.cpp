@@ -118,7 +118,24 @@ class Walk {
                  .reason = fmt::format("{} is served by {} of {}", name, out_.model_class,
                                        out_.model_module)},
                 out_.steps);
-    return true;
+    return registry::is_own_class(out_.model_class) || foreign_class();
+  }
+
+  // A provider can name any class, and only those of this library can be built.
+  bool foreign_class() {
+    std::vector<std::string_view> classes;
+    classes.reserve(registry::own_models().size());
+    for (const registry::OwnModel& model : registry::own_models()) {
+      classes.push_back(model.class_name);
+    }
+    refuse({.rule = "KP-MODEL-FOREIGN",
+            .stage = Stage::kModelClass,
+            .candidate = out_.model_class,
+            .reason = fmt::format("{} names the class {}, which is none of this library's: {}",
+                                  out_.model_module, out_.model_class, fmt::join(classes, ", "))},
+           Status::kUnsupported);
+    out_.error->near_matches = near_matches(out_.model_class, classes);
+    return false;
   }
 
   bool unknown_class(const std::string& name, std::vector<std::string> near) {

@@ -102,6 +102,20 @@ TEST(KernelpathResolve, ExternalProvider_WinsOverTheBuiltInClass) {
   EXPECT_EQ(resolve(request).model_module, "zeta.models");
 }
 
+TEST(KernelpathResolve, ClassOfAProviderThatIsNotBuiltIn_IsRefused) {
+  Request request = request_of(kLlama);
+  request.environment.external_models = {{.module = "acme.models",
+                                          .architecture = "LlamaForCausalLM",
+                                          .model_class = "MistralForCausalLM"}};
+  EXPECT_EQ(resolve(request).status, Status::kOk);
+  request.environment.external_models.front().model_class = "MistralForCausalLN";
+  const Resolution resolution = resolve(request);
+  EXPECT_EQ(resolution.status, Status::kUnsupported);
+  ASSERT_TRUE(resolution.error);
+  EXPECT_EQ(resolution.error->code, "KP-MODEL-FOREIGN");
+  EXPECT_THAT(resolution.error->near_matches, Contains("MistralForCausalLM"));
+}
+
 TEST(KernelpathResolve, OtherEnginesBackend_StandsForFused) {
   Request request = request_of(kLlama);
   request.deployment.backend = "TRTLLM";
