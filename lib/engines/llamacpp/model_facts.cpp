@@ -62,8 +62,8 @@ class FactWriter {
     if (model != nullptr && model->architecture != nullptr) {
       put("architecture", json::Value::string(model->architecture->name));
       if (model->error.empty() && model->reads != nullptr) of_model(*model);
+      if (input_.memory != nullptr) of_plan(*model, *input_.memory);
     }
-    if (input_.memory != nullptr) of_plan(*model, *input_.memory);
     if (input_.devices != nullptr) of_devices(*input_.devices);
     return std::move(out_);
   }
