@@ -73,6 +73,19 @@ if(SENTENCEPIECE_INCLUDE_DIR AND SENTENCEPIECE_LIBRARY)
   set(SENTENCEPIECE_VERSION "found")
 endif()
 
+# Several ranks. Link kernelpath_mpi; KERNELPATH_MPI_FOUND says whether there is anything to link. Only
+# MPI's C interface is used.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
+add_library(kernelpath_mpi INTERFACE)
+set(KERNELPATH_MPI_FOUND OFF)
+set(KERNELPATH_MPI_STATUS "not found")
+if(MPI_CXX_FOUND)
+  set(KERNELPATH_MPI_FOUND ON)
+  target_link_libraries(kernelpath_mpi INTERFACE MPI::MPI_CXX)
+  set(KERNELPATH_MPI_STATUS "${MPI_CXX_VERSION}")
+endif()
+
 # CUDA. Sets KERNELPATH_CUDA_FOUND and KERNELPATH_CUDA_STATUS (a version, "not found" or "off").
 set(KERNELPATH_CUDA_FOUND OFF)
 if(NOT KERNELPATH_CUDA MATCHES "^(AUTO|ON|OFF)$")

@@ -17,6 +17,7 @@ required|libsimdjson-dev|header|simdjson.h
 required|libpcre2-dev|header|pcre2posix.h
 required|libutf8proc-dev|header|utf8proc.h
 optional|libsentencepiece-dev|header|sentencepiece_processor.h
+optional|libopenmpi-dev|command|mpicxx
 optional|python3-jinja2|module|jinja2
 optional|nettle-dev|header|nettle/sha2.h
 optional|libyaml-dev|header|yaml.h
