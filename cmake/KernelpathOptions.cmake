@@ -19,6 +19,9 @@ set(KERNELPATH_CUDA
     "AUTO"
     CACHE STRING "Build the CUDA code: AUTO (where the toolkit is found), ON, OFF")
 set_property(CACHE KERNELPATH_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(KERNELPATH_CUDA_ARCHS
+    "90a"
+    CACHE STRING "GPU architectures to compile for, e.g. 90a or 80;90a")
 set(KERNELPATH_SANITIZE
     ""
     CACHE STRING "Sanitizers for every own target, e.g. address,undefined or thread")

@@ -1,0 +1,201 @@
+#pragma once
+
+#include <cstdint>
+
+// How decode attention is spread over the thread blocks of a launch. Pure and constexpr: the same
+// functions run in the kernels (compiled with --expt-relaxed-constexpr) and in tests on the host.
+//
+// All work of a call lies on one line, in the order of requests, KV heads, blocks of query rows and
+// tiles of keys. Worker i of n takes what begins in [total * i / n, total * (i + 1) / n): one
+// 100k-token request among 63 short ones is spread like everything else. Heads of a request stay
+// adjacent, which in NHD order makes them share memory pages.
+namespace kernelpath::kernels::cuda {
+
+// What a launch fixes.
+struct PlanShape {
+  std::int32_t tile_tokens = 64;  // tiles begin at multiples of it
+  std::int32_t block_rows = 8;    // query rows (query and head of a group) that share one pass
+  std::int32_t group = 1;         // query heads of a KV head
+  std::int32_t num_kv_heads = 1;
+  std::int32_t workers = 1;      // thread blocks
+  std::int32_t item_charge = 0;  // what starting an item costs, in tiles
+  std::int32_t window = 0;       // 0: none
+  std::int32_t chunk = 0;        // 0: none
+  std::int32_t causal = 1;
+
+  friend bool operator==(const PlanShape&, const PlanShape&) = default;
+};
+
+// Tokens [first, last) of a request.
+struct TokenRange {
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+  [[nodiscard]] constexpr bool empty() const { return first >= last; }
+};
+
+// The tokens that the query at `position` of a request with `seq_len` tokens sees; empty for padded
+// rows (position < 0).
+constexpr TokenRange visible_tokens(const PlanShape& shape, std::int32_t position,
+                                    std::int32_t seq_len) {
+  const bool bounded = shape.causal != 0 || shape.window > 0 || shape.chunk > 0;
+  const std::int32_t last = bounded && position + 1 < seq_len ? position + 1 : seq_len;
+  if (position < 0 || last <= 0) return {};
+  std::int32_t first = 0;
+  if (shape.window > 0 && position - shape.window + 1 > first) first = position - shape.window + 1;
+  if (shape.chunk > 0 && position / shape.chunk * shape.chunk > first) {
+    first = position / shape.chunk * shape.chunk;
+  }
+  return {.first = first, .last = last};
+}
+
+// A request as the plan saw it. One of no queries has no items.
+struct RequestPlan {
+  std::int32_t seq_len = 0;
+  std::int32_t query_begin = 0;  // row of its first query
+  std::int32_t num_queries = 0;
+  std::int32_t first_tile = 0;
+  std::int32_t tiles = 0;  // of each item; at least 1, so that a row that sees no key is written
+  std::int32_t items = 0;  // KV heads times blocks of query rows
+  std::int64_t first_cost = 0;  // of all requests before it
+};
+
+// The tokens that any query of the request sees. Both ends of a query's range grow with its
+// position; between the first query's and the last one's lies nothing that nobody sees.
+constexpr TokenRange request_tokens(const PlanShape& shape, const RequestPlan& request) {
+  const std::int32_t first_position = request.seq_len - request.num_queries;
+  TokenRange last = visible_tokens(shape, request.seq_len - 1, request.seq_len);
+  // The first queries of a padded request may stand before position 0.
+  const TokenRange first =
+      visible_tokens(shape, first_position > 0 ? first_position : 0, request.seq_len);
+  if (!last.empty() && first.first < last.first) last.first = first.first;
+  return last;
+}
+
+constexpr RequestPlan plan_request(const PlanShape& shape, std::int32_t seq_len,
+                                   std::int32_t query_begin, std::int32_t num_queries) {
+  RequestPlan request{.seq_len = seq_len, .query_begin = query_begin, .num_queries = num_queries};
+  const TokenRange tokens = request_tokens(shape, request);
+  request.first_tile = tokens.first / shape.tile_tokens;
+  request.tiles = tokens.empty() ? 1
+                                 : (tokens.last + shape.tile_tokens - 1) / shape.tile_tokens -
+                                       request.first_tile;
+  const std::int32_t blocks = (num_queries * shape.group + shape.block_rows - 1) / shape.block_rows;
+  request.items = shape.num_kv_heads * blocks;
+  return request;
+}
+
+constexpr std::int64_t item_cost(const PlanShape& shape, const RequestPlan& request) {
+  return static_cast<std::int64_t>(request.tiles) + shape.item_charge;
+}
+constexpr std::int64_t request_cost(const PlanShape& shape, const RequestPlan& request) {
+  return item_cost(shape, request) * request.items;
+}
+
+// Where the share of `worker` begins; that of worker + 1 is where it ends.
+constexpr std::int64_t share_begin(std::int64_t total, std::int32_t workers, std::int32_t worker) {
+  // total * worker passes 64 bits only beyond 2^47 tiles.
+  return total * worker / workers;
+}
+// The worker in whose share `cost` lies.
+constexpr std::int32_t share_owner(std::int64_t total, std::int32_t workers, std::int64_t cost) {
+  return static_cast<std::int32_t>(((cost + 1) * workers - 1) / total);
+}
+
+// Tiles [first, last) of one item (counted from the item's first), which one worker takes.
+struct Segment {
+  RequestPlan request = {};
+  std::int32_t index = 0;  // of the request
+  std::int32_t item = 0;   // within the request: KV head * blocks + block
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+  // The cost from the item's first tile to the end of the share; the share is over where it is 0.
+  std::int32_t rest = 0;
+  std::int64_t item_begin = 0;  // the cost before the item
+
+  [[nodiscard]] constexpr bool valid() const { return rest > 0; }
+  [[nodiscard]] constexpr bool whole() const { return first == 0 && last == request.tiles; }
+};
+
+// Where a worker begins: the record that it reads first.
+struct WorkerPlan {
+  Segment segment = {};
+  std::int64_t total = 0;
+};
+
+// The first request whose work ends after `cost` < total, among `requests` with first_cost set.
+constexpr std::int32_t find_request(const RequestPlan* requests, std::int32_t num_requests,
+                                    std::int64_t cost) {
+  std::int32_t low = 0;
+  std::int32_t high = num_requests - 1;
+  while (low < high) {
+    const std::int32_t middle = (low + high + 1) / 2;
+    if (requests[middle].first_cost <= cost) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+constexpr std::int32_t smaller(std::int32_t a, std::int32_t b) { return a < b ? a : b; }
+
+constexpr WorkerPlan plan_worker(const PlanShape& shape, const RequestPlan* requests,
+                                 std::int32_t num_requests, std::int64_t total,
+                                 std::int32_t worker) {
+  WorkerPlan plan{.total = total};
+  const std::int64_t begin = share_begin(total, shape.workers, worker);
+  const std::int64_t end = share_begin(total, shape.workers, worker + 1);
+  if (begin >= end) return plan;
+  Segment& segment = plan.segment;
+  // Requests without items cost nothing: the last of those that begin here has the work.
+  segment.index = find_request(requests, num_requests, begin);
+  segment.request = requests[segment.index];
+  const std::int64_t inside = begin - segment.request.first_cost;
+  const std::int64_t each = item_cost(shape, segment.request);
+  segment.item = static_cast<std::int32_t>(inside / each);
+  segment.item_begin = segment.request.first_cost + segment.item * each;
+  const auto skipped = static_cast<std::int32_t>(inside - segment.item * each) - shape.item_charge;
+  segment.first = skipped > 0 ? skipped : 0;
+  segment.rest = static_cast<std::int32_t>(end - segment.item_begin) - shape.item_charge;
+  segment.last = smaller(segment.request.tiles, segment.rest);
+  return plan;
+}
+
+// The worker's next segment, or none where its share is over.
+constexpr void advance(const PlanShape& shape, const RequestPlan* requests, Segment& segment) {
+  const std::int32_t cost = segment.request.tiles + shape.item_charge;
+  segment.rest -= cost;
+  if (segment.rest <= 0) return;
+  segment.item_begin += cost;
+  ++segment.item;
+  if (segment.item == segment.request.items) {
+    segment.item = 0;
+    do {
+      ++segment.index;
+      segment.request = requests[segment.index];
+    } while (segment.request.items == 0);
+  }
+  segment.first = 0;
+  segment.last = smaller(segment.request.tiles, segment.rest);
+}
+
+// The workers [first, last] that share the item of a segment, in the order of their tiles.
+struct ItemOwners {
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+};
+constexpr ItemOwners item_owners(const PlanShape& shape, const Segment& segment,
+                                 std::int64_t total) {
+  const std::int64_t first_tile = segment.item_begin + shape.item_charge;
+  return {.first = share_owner(total, shape.workers, first_tile),
+          .last = share_owner(total, shape.workers, first_tile + segment.request.tiles - 1)};
+}
+
+// Where a worker keeps the partial result of a shared item: at most one of its segments begins
+// inside an item (its first), and at most one ends inside the item that it began.
+constexpr std::int32_t partial_slot(std::int32_t worker, bool begins_item) {
+  return worker * 2 + (begins_item ? 1 : 0);
+}
+
+}  // namespace kernelpath::kernels::cuda

@@ -1,0 +1,314 @@
+#include "kernels/cuda/gqa_decode.h"
+
+#include "kernels/cuda/sm80/gqa/config.h"
+#include "kernels/cuda/sm80/gqa/kernel.h"
+#include "kernels/cuda/status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cuda_runtime_api.h>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace kernelpath::kernels::cuda {
+namespace {
+
+using attention::DataType;
+
+// What the host needs to know of an instantiation.
+struct Instantiation {
+  DataType type = DataType::kBf16;
+  int dim = 0;
+  int row_tiles = 0;
+  int stage_bytes = 0;
+  int fixed_bytes = 0;
+  cudaError_t (*launch)(const sm80::DecodeKernelParams&, cudaStream_t) = nullptr;
+};
+
+template <DataType Type, int Dim, int RowTiles>
+constexpr Instantiation instantiation() {
+  using Config = sm80::DecodeConfig<Type, Dim, RowTiles>;
+  return {.type = Type,
+          .dim = Dim,
+          .row_tiles = RowTiles,
+          .stage_bytes = Config::stage_bytes(),
+          .fixed_bytes = Config::kFixedBytes,
+          .launch = &sm80::launch_decode_kernel<Type, Dim, RowTiles>};
+}
+
+// In the order of preference: the first that is large enough runs. The last of a head size takes
+// more rows by several passes.
+template <DataType Type>
+constexpr std::array<Instantiation, 8> instantiations_of() {
+  return {instantiation<Type, 64, 1>(),  instantiation<Type, 64, 2>(),
+          instantiation<Type, 64, 4>(),  instantiation<Type, 128, 1>(),
+          instantiation<Type, 128, 2>(), instantiation<Type, 128, 4>(),
+          instantiation<Type, 256, 1>(), instantiation<Type, 256, 2>()};
+}
+
+constexpr std::array kInstantiations{
+    instantiations_of<DataType::kBf16>(), instantiations_of<DataType::kF16>(),
+    instantiations_of<DataType::kFp8E4m3>(), instantiations_of<DataType::kFp8E5m2>(),
+    instantiations_of<DataType::kNvfp4>()};
+
+const Instantiation* find_instantiation(const DecodeParams& params) {
+  const attention::Geometry& geometry = params.geometry;
+  const std::int64_t dim = std::max(geometry.head_dim, geometry.v_head_dim);
+  const std::int64_t rows =
+      params.max_queries * (geometry.num_heads / std::max<std::int64_t>(geometry.num_kv_heads, 1));
+  const Instantiation* best = nullptr;
+  for (const auto& of_type : kInstantiations) {
+    for (const Instantiation& one : of_type) {
+      if (one.type != params.k.type || one.dim < dim) continue;
+      if (best != nullptr && (best->dim < one.dim || best->row_tiles * 8 >= rows)) break;
+      best = &one;
+    }
+  }
+  return best;
+}
+
+PlanShape shape_of(const DecodeParams& params, const DeviceInfo& device, const DecodeTuning& tuning,
+                   const Instantiation& kernel) {
+  const attention::Geometry& geometry = params.geometry;
+  return {.tile_tokens = tuning.tile_tokens > 0 ? tuning.tile_tokens : 64,
+          .block_rows = kernel.row_tiles * 8,
+          .group = static_cast<std::int32_t>(geometry.num_heads / geometry.num_kv_heads),
+          .num_kv_heads = static_cast<std::int32_t>(geometry.num_kv_heads),
+          .workers = tuning.workers > 0 ? tuning.workers : device.num_sms,
+          .item_charge = std::max(tuning.item_charge, 0),
+          .window = static_cast<std::int32_t>(geometry.window),
+          .chunk = static_cast<std::int32_t>(geometry.chunk),
+          .causal = geometry.causal ? 1 : 0};
+}
+
+// Stages of the ring that fit beside the merge's memory.
+std::int32_t stages_of(const DeviceInfo& device, const DecodeTuning& tuning,
+                       const Instantiation& kernel) {
+  const std::int64_t room = device.shared_bytes_per_block - kernel.fixed_bytes;
+  const auto fit = static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(room / kernel.stage_bytes, 0, sm80::kMaxStages));
+  return tuning.stages > 0 ? std::min(tuning.stages, fit) : fit;
+}
+
+// Offsets of a workspace's arrays; each begins at a multiple of 256 bytes.
+struct WorkspaceLayout {
+  std::int64_t requests = 0;
+  std::int64_t workers = 0;
+  std::int64_t counters = 0;
+  std::int64_t states = 0;
+  std::int64_t values = 0;
+  std::int64_t bytes = 0;
+};
+
+WorkspaceLayout layout_of(const PlanShape& shape, std::int64_t num_requests, int dim) {
+  WorkspaceLayout layout;
+  const auto place = [&](std::int64_t& at, std::int64_t bytes) {
+    at = layout.bytes;
+    layout.bytes += (bytes + 255) / 256 * 256;
+  };
+  const std::int64_t rows = std::int64_t{2} * shape.workers * shape.block_rows;
+  place(layout.requests, num_requests * static_cast<std::int64_t>(sizeof(RequestPlan)));
+  place(layout.workers, shape.workers * static_cast<std::int64_t>(sizeof(WorkerPlan)));
+  place(layout.counters, shape.workers * static_cast<std::int64_t>(sizeof(std::uint32_t)));
+  place(layout.states, rows * static_cast<std::int64_t>(sizeof(float2)));
+  place(layout.values, rows * dim * static_cast<std::int64_t>(sizeof(float)));
+  return layout;
+}
+
+template <class T>
+T* at(const DecodeWorkspace& workspace, std::int64_t offset) {
+  return reinterpret_cast<T*>(workspace.data + offset);
+}
+
+sm80::SideParams side_of(const attention::PagedRows& rows, std::int64_t dim,
+                         const float* head_scales) {
+  const auto bytes = [&](std::int64_t elements) {
+    return attention::data_bytes(rows.type, elements);
+  };
+  return {.data = rows.data,
+          .block_scales = rows.block_scales,
+          .page_bytes = bytes(rows.page_stride),
+          .token_bytes = bytes(rows.token_stride),
+          .head_bytes = bytes(rows.head_stride),
+          .chunks = static_cast<std::int32_t>(bytes(dim) / 16),
+          .scale = rows.scale,
+          .head_scales = head_scales};
+}
+
+// Everything that is wrong with a call, in the user's words.
+class Findings {
+ public:
+  template <class... Args>
+  void require(bool holds, fmt::format_string<Args...> text, Args&&... args) {
+    if (!holds) findings_.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+  [[nodiscard]] Result<void> result() const {
+    if (findings_.empty()) return {};
+    return fail(
+        {.code = ErrorCode::kUnavailable,
+         .message = fmt::format("the CUDA decode kernels cannot run this call: {}",
+                                fmt::join(findings_, "; ")),
+         .hint = "choose another KV cache type, head size or page size, or run on the CPU"});
+  }
+
+ private:
+  std::vector<std::string> findings_;
+};
+
+void check_side(Findings& findings, std::string_view name, const attention::PagedRows& rows,
+                std::int64_t dim) {
+  const auto unit = std::int64_t{16} * 8 / std::max(attention::bits_of(rows.type), 1);
+  for (const std::int64_t stride : {rows.page_stride, rows.token_stride, rows.head_stride}) {
+    findings.require(stride % unit == 0,
+                     "a stride of {} is {} elements; multiples of {} (16 bytes) are supported",
+                     name, stride, unit);
+  }
+  const bool block_scaled = rows.type == DataType::kNvfp4;
+  const std::int64_t multiple = block_scaled ? 64 : 16;
+  findings.require(dim > 0 && dim <= 256 && dim % multiple == 0,
+                   "the head size of {} is {}; multiples of {} up to 256 are supported for {}",
+                   name, dim, multiple, attention::data_type_name(rows.type));
+  findings.require(!block_scaled || rows.block_scales != nullptr, "{} has no block scales", name);
+}
+
+}  // namespace
+
+Result<void> check_decode(const DecodeParams& params, const DeviceInfo& device) {
+  const attention::Geometry& geometry = params.geometry;
+  Findings findings;
+  findings.require(device.sm >= 80, "the device is sm_{}; sm_80 and newer are supported",
+                   device.sm);
+  findings.require(params.query_type == DataType::kBf16 || params.query_type == DataType::kF16,
+                   "queries are {}; bfloat16 and float16 are supported",
+                   attention::data_type_name(params.query_type));
+  findings.require(params.k.type != DataType::kF32,
+                   "the KV cache is float32; bfloat16, float16, fp8_e4m3, fp8_e5m2 and nvfp4 are "
+                   "supported");
+  findings.require(params.k.type == params.v.type, "K is {} and V is {}; they must be of one type",
+                   attention::data_type_name(params.k.type),
+                   attention::data_type_name(params.v.type));
+  check_side(findings, "K", params.k, geometry.head_dim);
+  check_side(findings, "V", params.v, geometry.v_head_dim);
+  findings.require(geometry.num_kv_heads > 0 && geometry.num_heads > 0 &&
+                       geometry.num_heads % std::max<std::int64_t>(geometry.num_kv_heads, 1) == 0,
+                   "{} query heads do not divide among {} KV heads", geometry.num_heads,
+                   geometry.num_kv_heads);
+  findings.require(params.max_queries >= 1 && params.max_queries <= kMaxDecodeQueries,
+                   "{} queries a request; 1 to {} are supported", params.max_queries,
+                   kMaxDecodeQueries);
+  findings.require(params.batch.page_size > 0, "the page size is {}; 1 or more is supported",
+                   params.batch.page_size);
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  findings.require(geometry.window >= 0 && geometry.window <= kMost && geometry.chunk >= 0 &&
+                       geometry.chunk <= kMost,
+                   "window {} and chunk {}; 0 to {} are supported", geometry.window, geometry.chunk,
+                   kMost);
+  const Instantiation* kernel = find_instantiation(params);
+  if (kernel != nullptr) {
+    findings.require(stages_of(device, {}, *kernel) >= 2,
+                     "the kernel needs {} bytes of shared memory and the device has {}",
+                     2 * kernel->stage_bytes + kernel->fixed_bytes, device.shared_bytes_per_block);
+  }
+  return findings.result();
+}
+
+std::int64_t decode_workspace_bytes(const DecodeParams& params, const DeviceInfo& device,
+                                    const DecodeTuning& tuning) {
+  const Instantiation* kernel = find_instantiation(params);
+  if (kernel == nullptr) return 0;
+  const PlanShape shape = shape_of(params, device, tuning, *kernel);
+  return layout_of(shape, params.batch.num_requests, kernel->dim).bytes;
+}
+
+namespace {
+
+// What both launches begin with.
+struct Prepared {
+  const Instantiation* kernel = nullptr;
+  PlanShape shape = {};
+  WorkspaceLayout layout = {};
+};
+
+Result<Prepared> prepare(const DecodeParams& params, const DeviceInfo& device,
+                         const DecodeWorkspace& workspace, const DecodeTuning& tuning) {
+  KERNELPATH_CHECK_OK(check_decode(params, device));
+  Prepared prepared;
+  prepared.kernel = find_instantiation(params);
+  prepared.shape = shape_of(params, device, tuning, *prepared.kernel);
+  prepared.layout = layout_of(prepared.shape, params.batch.num_requests, prepared.kernel->dim);
+  if (workspace.data == nullptr || workspace.bytes < prepared.layout.bytes) {
+    return fail({.code = ErrorCode::kResource,
+                 .message = fmt::format("the decode workspace has {} bytes; this call needs {}",
+                                        workspace.bytes, prepared.layout.bytes),
+                 .hint = "allocate decode_workspace_bytes() for the largest batch"});
+  }
+  return prepared;
+}
+
+std::int64_t stride_or(std::int64_t stride, std::int64_t heads, std::int64_t dim) {
+  return stride != 0 ? stride : heads * dim;
+}
+
+}  // namespace
+
+Result<void> plan_decode(const DecodeParams& params, const DeviceInfo& device,
+                         const DecodeWorkspace& workspace, StreamView stream,
+                         const DecodeTuning& tuning) {
+  KERNELPATH_TRY(prepared, prepare(params, device, workspace, tuning));
+  const sm80::PlanKernelParams plan{
+      .shape = prepared.shape,
+      .num_requests = static_cast<std::int32_t>(params.batch.num_requests),
+      .query_start = params.batch.query_start,
+      .seq_lens = params.batch.seq_lens,
+      .requests = at<RequestPlan>(workspace, prepared.layout.requests),
+      .workers = at<WorkerPlan>(workspace, prepared.layout.workers),
+      .counters = at<std::uint32_t>(workspace, prepared.layout.counters)};
+  return check_status(sm80::launch_plan_kernel(plan, static_cast<cudaStream_t>(stream.handle)),
+                      "the launch of the decode plan");
+}
+
+Result<void> launch_decode(const DecodeParams& params, const DeviceInfo& device,
+                           const DecodeWorkspace& workspace, StreamView stream,
+                           const DecodeTuning& tuning) {
+  KERNELPATH_TRY(prepared, prepare(params, device, workspace, tuning));
+  const attention::Geometry& geometry = params.geometry;
+  const sm80::DecodeKernelParams kernel{
+      .shape = prepared.shape,
+      .requests = at<const RequestPlan>(workspace, prepared.layout.requests),
+      .workers = at<const WorkerPlan>(workspace, prepared.layout.workers),
+      .k = side_of(params.k, geometry.head_dim, params.k_head_scales),
+      .v = side_of(params.v, geometry.v_head_dim, params.v_head_scales),
+      .block_table = params.batch.block_table,
+      .block_table_stride = params.batch.block_table_stride,
+      .page_size = sm80::FastDivisor(static_cast<std::uint32_t>(params.batch.page_size)),
+      .q = static_cast<const std::byte*>(params.q),
+      .q_stride = stride_or(params.q_stride, geometry.num_heads, geometry.head_dim),
+      .o = static_cast<std::byte*>(params.o),
+      .o_stride = stride_or(params.o_stride, geometry.num_heads, geometry.v_head_dim),
+      .lse = params.lse.data,
+      .sinks = params.sinks,
+      .num_heads = static_cast<std::int32_t>(geometry.num_heads),
+      .head_dim = static_cast<std::int32_t>(geometry.head_dim),
+      .v_head_dim = static_cast<std::int32_t>(geometry.v_head_dim),
+      .query_is_bf16 = params.query_type == DataType::kBf16 ? 1 : 0,
+      .softmax_scale = geometry.softmax_scale,
+      .softcap = geometry.softcap,
+      .stages = stages_of(device, tuning, *prepared.kernel),
+      .partial_o = at<float>(workspace, prepared.layout.values),
+      .partial_state = at<float2>(workspace, prepared.layout.states),
+      .counters = at<std::uint32_t>(workspace, prepared.layout.counters)};
+  return check_status(prepared.kernel->launch(kernel, static_cast<cudaStream_t>(stream.handle)),
+                      "the launch of decode attention");
+}
+
+std::string decode_kernel_name(const DecodeParams& params) {
+  const Instantiation* kernel = find_instantiation(params);
+  if (kernel == nullptr) return "none";
+  return fmt::format("sm80_gqa<{}, {}, {}>", attention::data_type_name(kernel->type), kernel->dim,
+                     kernel->row_tiles * 8);
+}
+
+}  // namespace kernelpath::kernels::cuda

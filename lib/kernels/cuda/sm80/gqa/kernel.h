@@ -1,0 +1,87 @@
+#pragma once
+
+#include "attention/data_type.h"
+#include "kernels/cuda/decode_plan.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cuda_runtime_api.h>
+
+namespace kernelpath::kernels::cuda::sm80 {
+
+// Division of numbers below 2^31 by a divisor that the launch fixes: a multiplication and a shift.
+struct FastDivisor {
+  std::uint32_t divisor = 1;
+  std::uint32_t multiplier = 1;
+  std::uint32_t shift = 0;
+
+  constexpr FastDivisor() = default;
+  explicit constexpr FastDivisor(std::uint32_t by) : divisor(by) {
+    while ((std::uint64_t{1} << shift) < by) ++shift;
+    const std::uint64_t power = std::uint64_t{1} << shift;
+    multiplier = static_cast<std::uint32_t>((((power - by) << 32) / by) + 1);
+  }
+  [[nodiscard]] constexpr std::uint32_t quotient(std::uint32_t dividend) const {
+    const auto high =
+        static_cast<std::uint32_t>(static_cast<std::uint64_t>(dividend) * multiplier >> 32);
+    return (high + dividend) >> shift;
+  }
+};
+
+// One side, K or V, in bytes.
+struct SideParams {
+  const std::byte* data = nullptr;
+  const std::byte* block_scales = nullptr;
+  std::int64_t page_bytes = 0;
+  std::int64_t token_bytes = 0;
+  std::int64_t head_bytes = 0;
+  std::int32_t chunks = 0;  // of 16 bytes in a row
+  float scale = 1.0F;
+  const float* head_scales = nullptr;  // [num_kv_heads] or null
+};
+
+struct DecodeKernelParams {
+  PlanShape shape = {};
+  const RequestPlan* requests = nullptr;  // [num_requests]
+  const WorkerPlan* workers = nullptr;    // [shape.workers]
+  SideParams k = {};
+  SideParams v = {};
+  const std::int32_t* block_table = nullptr;  // [num_requests, block_table_stride]
+  std::int64_t block_table_stride = 0;
+  FastDivisor page_size = {};
+  const std::byte* q = nullptr;  // [tokens, num_heads, head_dim], bf16 or f16
+  std::int64_t q_stride = 0;
+  std::byte* o = nullptr;  // [tokens, num_heads, v_head_dim]
+  std::int64_t o_stride = 0;
+  float* lse = nullptr;          // [tokens, num_heads], natural logarithm; or null
+  const float* sinks = nullptr;  // [num_heads] or null
+  std::int32_t num_heads = 0;
+  std::int32_t head_dim = 0;
+  std::int32_t v_head_dim = 0;
+  std::int32_t query_is_bf16 = 1;
+  float softmax_scale = 1.0F;
+  float softcap = 0.0F;
+  std::int32_t stages = 2;
+  // Partial results of items that several workers share, by partial_slot(); see merge.cuh.
+  float* partial_o = nullptr;         // [2 * workers, rows, dim]
+  float2* partial_state = nullptr;    // [2 * workers, rows]: maximum (base 2), sum
+  std::uint32_t* counters = nullptr;  // [workers]: parts that have arrived, by the first worker
+};
+
+// Launches one instantiation. Each is a unit of its own (instantiation.cu.in).
+template <attention::DataType Type, int Dim, int RowTiles>
+cudaError_t launch_decode_kernel(const DecodeKernelParams& params, cudaStream_t stream);
+
+// Fills requests, workers and (with zeros) counters.
+struct PlanKernelParams {
+  PlanShape shape = {};
+  std::int32_t num_requests = 0;
+  const std::int32_t* query_start = nullptr;
+  const std::int32_t* seq_lens = nullptr;
+  RequestPlan* requests = nullptr;
+  WorkerPlan* workers = nullptr;
+  std::uint32_t* counters = nullptr;
+};
+cudaError_t launch_plan_kernel(const PlanKernelParams& params, cudaStream_t stream);
+
+}  // namespace kernelpath::kernels::cuda::sm80

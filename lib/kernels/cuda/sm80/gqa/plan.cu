@@ -1,0 +1,60 @@
+#include "kernels/cuda/sm80/gqa/kernel.h"
+
+// One block plans a step: the costs of requests as prefix sums, then where each worker begins.
+namespace kernelpath::kernels::cuda::sm80 {
+namespace {
+
+constexpr int kThreads = 1024;
+
+// The sum of `value` over the threads up to this one, and over all of them.
+__device__ std::int64_t inclusive_sum(std::int64_t value, std::int64_t& all) {
+  __shared__ std::int64_t warp_sums[32];
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  for (int step = 1; step < 32; step *= 2) {
+    const std::int64_t before = __shfl_up_sync(~0U, value, step);
+    if (lane >= step) value += before;
+  }
+  __syncthreads();  // the last call's sums have been read
+  if (lane == 31) warp_sums[warp] = value;
+  __syncthreads();
+  std::int64_t before = 0;
+  all = 0;
+  for (int w = 0; w < kThreads / 32; ++w) {
+    if (w < warp) before += warp_sums[w];
+    all += warp_sums[w];
+  }
+  return before + value;
+}
+
+__global__ void __launch_bounds__(kThreads) plan_kernel(const PlanKernelParams params) {
+  std::int64_t total = 0;
+  for (int base = 0; base < params.num_requests; base += kThreads) {
+    const int r = base + static_cast<int>(threadIdx.x);
+    RequestPlan request;
+    if (r < params.num_requests) {
+      const std::int32_t begin = params.query_start[r];
+      request =
+          plan_request(params.shape, params.seq_lens[r], begin, params.query_start[r + 1] - begin);
+    }
+    const std::int64_t cost = request_cost(params.shape, request);
+    std::int64_t all = 0;
+    request.first_cost = total + inclusive_sum(cost, all) - cost;
+    total += all;
+    if (r < params.num_requests) params.requests[r] = request;
+  }
+  __syncthreads();
+  for (int w = static_cast<int>(threadIdx.x); w < params.shape.workers; w += kThreads) {
+    params.workers[w] = plan_worker(params.shape, params.requests, params.num_requests, total, w);
+    params.counters[w] = 0;
+  }
+}
+
+}  // namespace
+
+cudaError_t launch_plan_kernel(const PlanKernelParams& params, cudaStream_t stream) {
+  plan_kernel<<<1, kThreads, 0, stream>>>(params);
+  return cudaGetLastError();
+}
+
+}  // namespace kernelpath::kernels::cuda::sm80
