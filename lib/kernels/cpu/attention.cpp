@@ -55,7 +55,7 @@ void run_share(const Call& call, TileRunner& runner, std::size_t index) {
   const bool empty_item = item.tiles() == 0;
   const bool mine = static_cast<std::int64_t>(index) % call.team.threads == call.team.thread;
   if (empty_item ? !mine : first >= last) return;
-  runner.begin(item);
+  runner.begin(item, last);
   if (first == item.first_tile && last == item.last_tile) {
     const RowStates total = runner.total();
     runner.fold(first, last, total);

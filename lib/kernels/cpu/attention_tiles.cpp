@@ -124,8 +124,10 @@ TileRunner::Query TileRunner::query_of(std::int64_t row) const {
           .slots = attention::visible_slots(params_.geometry, params_.shard, position, seq_len)};
 }
 
-void TileRunner::begin(const WorkItem& item) {
+void TileRunner::begin(const WorkItem& item, std::int64_t last_tile) {
   item_ = item;
+  last_tile_ = last_tile;
+  for (Places& places : places_) places.tile = -1;
   const attention::Geometry& geometry = params_.geometry;
   const std::int64_t stride = padded(geometry.head_dim);
   const std::int64_t q_stride =
@@ -143,7 +145,8 @@ void TileRunner::begin(const WorkItem& item) {
 }
 
 // Tokens [token, token + count) lie in the slots from `slot` on, all in one page.
-void TileRunner::place_run(std::int64_t token, std::int64_t slot, std::int64_t count) {
+void TileRunner::place_run(std::int64_t token, std::int64_t slot, std::int64_t count,
+                           Places& places) const {
   const attention::BatchView& batch = params_.batch;
   const std::int64_t entry = slot / batch.page_size;
   const std::int64_t in_page = slot - entry * batch.page_size;
@@ -163,39 +166,52 @@ void TileRunner::place_run(std::int64_t token, std::int64_t slot, std::int64_t c
       scale += rows.token_stride / attention::kNvfp4Block;
     }
   };
-  place(params_.k, k_data_, k_scales_);
-  place(params_.v, v_data_, v_scales_);
+  place(params_.k, places.k, places.k_scales);
+  place(params_.v, places.v, places.v_scales);
 }
 
-// The tokens of a tile that some row sees are a run of slots.
+// The slots of a tile that some row sees. Both ends of a query's range grow with its position, and
+// the ranges of queries that follow each other leave nothing between them.
+attention::SlotRange TileRunner::seen_slots(std::int64_t tile) const {
+  const std::int64_t begin = tile * kTileTokens;
+  const std::int64_t end = begin + kTileTokens;
+  const std::int64_t last_row = item_.first_row + item_.rows() - 1;
+  return {.first = std::clamp(query_of(item_.first_row).slots.first, begin, end),
+          .last = std::clamp(query_of(last_row).slots.last, begin, end)};
+}
+
+void TileRunner::place_tile(std::int64_t tile, Places& places) const {
+  places.tile = tile;
+  places.slots = seen_slots(tile);
+  for (std::int64_t slot = places.slots.first; slot < places.slots.last;) {
+    const std::int64_t page_end = (slot / params_.batch.page_size + 1) * params_.batch.page_size;
+    const std::int64_t count = std::min(page_end, places.slots.last) - slot;
+    place_run(slot - places.slots.first, slot, count, places);
+    slot += count;
+  }
+}
+
 void TileRunner::gather_run(std::int64_t tile, TileJob& job) {
   const std::int64_t begin = tile * kTileTokens;
   const std::int64_t end = begin + kTileTokens;
-  std::int64_t first = end;
-  std::int64_t last = begin;
+  if (places_[1 - current_].tile == tile) current_ = 1 - current_;
+  Places& here = places_[current_];
+  if (here.tile != tile) place_tile(tile, here);
+  job.tokens = std::max<std::int64_t>(here.slots.last - here.slots.first, 0);
+  const std::int64_t first = job.tokens > 0 ? here.slots.first : begin;
+  job.first_column = first - begin;
   for (std::int64_t row = 0; row < item_.rows(); ++row) {
     const attention::SlotRange slots = query_of(item_.first_row + row).slots;
-    const std::int64_t from = std::clamp(slots.first, begin, end);
-    const std::int64_t to = std::clamp(slots.last, begin, end);
-    ranges_[static_cast<std::size_t>(row)] = {.first = static_cast<std::int32_t>(from - begin),
-                                              .last = static_cast<std::int32_t>(to - begin)};
-    if (from >= to) continue;
-    first = std::min(first, from);
-    last = std::max(last, to);
+    ranges_[static_cast<std::size_t>(row)] = {
+        .first = static_cast<std::int32_t>(std::clamp(slots.first, begin, end) - first),
+        .last = static_cast<std::int32_t>(std::clamp(slots.last, begin, end) - first)};
   }
-  job.tokens = std::max<std::int64_t>(last - first, 0);
-  job.first_column = job.tokens > 0 ? first - begin : 0;
-  for (std::int64_t row = 0; row < item_.rows(); ++row) {
-    TokenRange& range = ranges_[static_cast<std::size_t>(row)];
-    range.first -= static_cast<std::int32_t>(job.first_column);
-    range.last -= static_cast<std::int32_t>(job.first_column);
-  }
-  for (std::int64_t slot = first; slot < last;) {
-    const std::int64_t page_end = (slot / params_.batch.page_size + 1) * params_.batch.page_size;
-    const std::int64_t count = std::min(page_end, last) - slot;
-    place_run(slot - first, slot, count);
-    slot += count;
-  }
+  if (tile + 1 >= last_tile_) return;
+  Places& next = places_[1 - current_];
+  place_tile(tile + 1, next);
+  job.next_k = next.k.data();
+  job.next_v = next.v.data();
+  job.next_tokens = std::max<std::int64_t>(next.slots.last - next.slots.first, 0);
 }
 
 // The tokens of a tile are entries of the query's list; those that it may not see are left out.
@@ -209,7 +225,7 @@ void TileRunner::gather_selected(std::int64_t tile, TileJob& job) {
     if (position < 0 || !params_.shard.holds(position)) continue;
     const std::int64_t slot = params_.shard.slots_before(position);
     if (slot < query.slots.first || slot >= query.slots.last) continue;
-    place_run(job.tokens++, slot, 1);
+    place_run(job.tokens++, slot, 1, places_[current_]);
   }
   const TokenRange all{.first = 0, .last = static_cast<std::int32_t>(job.tokens)};
   std::fill_n(ranges_.begin(), item_.rows(), all);
@@ -219,8 +235,6 @@ void TileRunner::run(std::int64_t tile, const RowStates& out) {
   const attention::Geometry& geometry = params_.geometry;
   TileJob job{
       .rows = item_.rows(),
-      .k = tile_rows(params_.k, geometry.head_dim, k_data_.data(), k_scales_.data()),
-      .v = tile_rows(params_.v, geometry.v_head_dim, v_data_.data(), v_scales_.data()),
       .scale = geometry.softmax_scale * params_.k.scale,
       .softcap = geometry.softcap,
       .ranges = ranges_.data(),
@@ -236,6 +250,9 @@ void TileRunner::run(std::int64_t tile, const RowStates& out) {
   } else {
     gather_run(tile, job);
   }
+  const Places& here = places_[current_];
+  job.k = tile_rows(params_.k, geometry.head_dim, here.k.data(), here.k_scales.data());
+  job.v = tile_rows(params_.v, geometry.v_head_dim, here.v.data(), here.v_scales.data());
   unit_.tile(job);
 }
 

@@ -34,8 +34,8 @@ class TileRunner {
   TileRunner(const attention::AttentionParams& params, const AttentionUnit& unit,
              std::vector<std::byte>& bytes);
 
-  // Makes `item` the one whose tiles run. Copies its query rows.
-  void begin(const attention::WorkItem& item);
+  // Makes `item` the one whose tiles run, up to `last_tile`. Copies its query rows.
+  void begin(const attention::WorkItem& item, std::int64_t last_tile);
   // The state of the item's rows over one tile alone.
   void run(std::int64_t tile, const RowStates& out);
   // Folds the tiles [first, last) in order into `total`, whose state is that of no keys at first.
@@ -49,11 +49,22 @@ class TileRunner {
     std::int64_t position = 0;        // in the request
     attention::SlotRange slots = {};  // that it sees
   };
+  // Where the tokens of a tile lie.
+  struct Places {
+    std::int64_t tile = -1;
+    attention::SlotRange slots = {};
+    std::array<const std::byte*, kTileTokens> k = {};
+    std::array<const std::byte*, kTileTokens> k_scales = {};
+    std::array<const std::byte*, kTileTokens> v = {};
+    std::array<const std::byte*, kTileTokens> v_scales = {};
+  };
   [[nodiscard]] Query query_of(std::int64_t row) const;
   [[nodiscard]] std::int64_t group() const;
+  [[nodiscard]] attention::SlotRange seen_slots(std::int64_t tile) const;
+  void place_tile(std::int64_t tile, Places& places) const;
+  void place_run(std::int64_t token, std::int64_t slot, std::int64_t count, Places& places) const;
   void gather_run(std::int64_t tile, TileJob& job);
   void gather_selected(std::int64_t tile, TileJob& job);
-  void place_run(std::int64_t token, std::int64_t slot, std::int64_t count);
 
   const attention::AttentionParams& params_;
   const AttentionUnit& unit_;
@@ -64,10 +75,9 @@ class TileRunner {
   RowStates total_;
   RowStates one_;
   std::array<TokenRange, kBlockRows> ranges_{};
-  std::array<const std::byte*, kTileTokens> k_data_{};
-  std::array<const std::byte*, kTileTokens> k_scales_{};
-  std::array<const std::byte*, kTileTokens> v_data_{};
-  std::array<const std::byte*, kTileTokens> v_scales_{};
+  std::int64_t last_tile_ = 0;
+  std::array<Places, 2> places_{};
+  std::size_t current_ = 0;  // the places of the tile that runs; the others are those of the next
 };
 
 // Folds the state of later keys into that of the keys before them, row by row.

@@ -46,6 +46,10 @@ struct TileJob {
   std::int64_t first_column = 0;
   TileRows k = {};
   TileRows v = {};
+  // The tokens of the tile that comes next: asked for while this one is worked on.
+  const std::byte* const* next_k = nullptr;  // [next_tokens]
+  const std::byte* const* next_v = nullptr;  // [next_tokens]
+  std::int64_t next_tokens = 0;
   float scale = 1.0F;
   float softcap = 0.0F;
   const TokenRange* ranges = nullptr;  // [rows]

@@ -9,6 +9,8 @@ namespace {
 struct Avx2 {
   using Reg = __m256;
   static constexpr int kLanes = 8;
+  static constexpr int kRows =
+      2;  // query rows at a time, four tokens each: what the registers hold
 
   static Reg load(const float* p) { return _mm256_loadu_ps(p); }
   static void store(float* p, Reg a) { _mm256_storeu_ps(p, a); }
@@ -52,16 +54,14 @@ struct Avx2 {
     return _mm_cvtss_f32(_mm_add_ss(half, _mm_shuffle_ps(half, half, 1)));
   }
 
-  // Lane t of the result is the sum of all lanes of a[t].
-  static Reg sum_each(const Reg* a) {
-    const Reg low = sum_four(a);
-    const Reg high = sum_four(a + 4);
-    return _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20),
-                         _mm256_permute2f128_ps(low, high, 0x31));
-  }
   // In each half, the sums of that half of four registers.
   static Reg sum_four(const Reg* a) {
     return _mm256_hadd_ps(_mm256_hadd_ps(a[0], a[1]), _mm256_hadd_ps(a[2], a[3]));
+  }
+  // Lane 4 * i + t of the result is the sum of a[i] over its halves, lane t of each.
+  static Reg join_fours(const Reg* a) {
+    return _mm256_add_ps(_mm256_permute2f128_ps(a[0], a[1], 0x20),
+                         _mm256_permute2f128_ps(a[0], a[1], 0x31));
   }
 
   static __m128i bytes8(const std::byte* p) {

@@ -1,6 +1,9 @@
 // Compiled for AVX-512 F, BW, DQ, VL and F16C; called only where the processor has them.
 #include "kernels/cpu/attention_tile.inc"
 
+// g++ 12 warns about the undefined vectors in its own intrinsics.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+
 #include <immintrin.h>
 
 namespace kernelpath::kernels::cpu {
@@ -9,6 +12,8 @@ namespace {
 struct Avx512 {
   using Reg = __m512;
   static constexpr int kLanes = 16;
+  static constexpr int kRows =
+      4;  // query rows at a time, four tokens each: what the registers hold
 
   static Reg load(const float* p) { return _mm512_loadu_ps(p); }
   static void store(float* p, Reg a) { _mm512_storeu_ps(p, a); }
@@ -41,21 +46,18 @@ struct Avx512 {
   static float max_of(Reg a) { return _mm512_reduce_max_ps(a); }
   static float sum_of(Reg a) { return _mm512_reduce_add_ps(a); }
 
-  // Lane t of the result is the sum of all lanes of a[t].
-  static Reg sum_each(const Reg* a) {
-    Reg quads[4];  // NOLINT(modernize-avoid-c-arrays): see attention_tile.inc
-    for (std::int64_t i = 0; i < 4; ++i) {
-      const Reg* four = a + 4 * i;
-      const __m512d ab = _mm512_castps_pd(_mm512_add_ps(_mm512_unpacklo_ps(four[0], four[1]),
-                                                        _mm512_unpackhi_ps(four[0], four[1])));
-      const __m512d cd = _mm512_castps_pd(_mm512_add_ps(_mm512_unpacklo_ps(four[2], four[3]),
-                                                        _mm512_unpackhi_ps(four[2], four[3])));
-      quads[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(ab, cd)),
-                               _mm512_castpd_ps(_mm512_unpackhi_pd(ab, cd)));
-    }
-    const Reg low = fold_quarters(quads[0], quads[1]);
-    const Reg high = fold_quarters(quads[2], quads[3]);
-    return fold_quarters(low, high);
+  // In each quarter, the sums of that quarter of four registers.
+  static Reg sum_four(const Reg* a) {
+    const __m512d ab = _mm512_castps_pd(
+        _mm512_add_ps(_mm512_unpacklo_ps(a[0], a[1]), _mm512_unpackhi_ps(a[0], a[1])));
+    const __m512d cd = _mm512_castps_pd(
+        _mm512_add_ps(_mm512_unpacklo_ps(a[2], a[3]), _mm512_unpackhi_ps(a[2], a[3])));
+    return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(ab, cd)),
+                         _mm512_castpd_ps(_mm512_unpackhi_pd(ab, cd)));
+  }
+  // Lane 4 * i + t of the result is the sum of a[i] over its quarters, lane t of each.
+  static Reg join_fours(const Reg* a) {
+    return fold_quarters(fold_quarters(a[0], a[1]), fold_quarters(a[2], a[3]));
   }
   static Reg fold_quarters(Reg a, Reg b) {
     return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
