@@ -1,4 +1,5 @@
 #include "checkpoint/tensor_files.h"
+#include "config/gguf_words.h"
 #include "model/attention_layers.h"
 #include "model/classes.h"
 #include "model/decoder.h"
@@ -21,7 +22,7 @@ using checkpoint::TensorFiles;
 // What a GGUF file says about rotary embedding in tensors and not in its metadata.
 Result<void> add_gguf_rope(const TensorFiles& files, std::string_view architecture,
                            DecoderSpec& spec) {
-  spec.interleaved_rope = gguf_pairs_are_neighbours(architecture);
+  spec.interleaved_rope = config::gguf_pairs_are_neighbours(architecture);
   const StoredTensor* const factors = files.find("rope_freqs.weight");
   if (factors == nullptr || spec.ropes.empty()) return {};
   const std::int64_t pairs = spec.ropes[0].dims / 2;
@@ -43,7 +44,7 @@ Result<std::unique_ptr<Model>> build(const config::ModelConfig& config, const st
                                      kernels::Executor& executor, const BuildOptions& options) {
   std::optional<config::ModelConfig> translated;
   if (config.gguf) {
-    KERNELPATH_TRY(words, config_of_gguf(config));
+    KERNELPATH_TRY(words, config::config_of_gguf(config));
     translated = std::move(words);
   }
   const config::ModelConfig& own = translated ? *translated : config;

@@ -71,6 +71,26 @@ TEST(Llamacpp, GgufFile_IsRefusedByEnginesThatLoadNone) {
   }
 }
 
+TEST(Llamacpp, GgufFile_RunsOnTheOwnRuntimeByItsMetadata) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("m.gguf", gguf_file());
+  const json::Value answer = engine_answer({file, "--engine", "kernelpath", "--device", "cpu"});
+  EXPECT_EQ(answer.find("status")->as_string(), "ok");
+  EXPECT_EQ(answer.find("model_class")->as_string(), "LlamaForCausalLM");
+  EXPECT_EQ(answer.find("attention")->find("selected")->as_string(), "FUSED");
+}
+
+TEST(Llamacpp, GgufFileOfAnArchitectureWithoutAClass_IsRefusedByTheOwnRuntime) {
+  const TemporaryFolder folder;
+  GgufBuilder builder;
+  builder.text("general.architecture", "mamba").u32("mamba.block_count", 2);
+  const std::string file = folder.write("m.gguf", builder.bytes());
+  const json::Value answer = engine_answer({file, "--engine", "kernelpath", "--device", "cpu"});
+  EXPECT_EQ(answer.find("status")->as_string(), "unsupported");
+  EXPECT_EQ(answer.find("error")->find("code")->as_string(), "KP-GGUF");
+  EXPECT_THAT(answer.find("error")->find("message")->as_string(), HasSubstr("llama, qwen2, qwen3"));
+}
+
 TEST(Llamacpp, CutGgufFile_SaysWhere) {
   const TemporaryFolder folder;
   const Outcome outcome = inspect({folder.write("config.json", gguf_file().substr(0, 60))});

@@ -3,6 +3,7 @@
 #include "attention/backend_table.h"
 #include "attention/selector.h"
 #include "base/text.h"
+#include "config/gguf_words.h"
 #include "engines/kernelpath/rules.h"
 #include "engines/memory_account.h"
 #include "registry/own_models.h"
@@ -34,6 +35,16 @@ class Walk {
       if (step.severity == Severity::kWarn) out_.warnings.push_back(step.reason);
     }
     std::ranges::stable_sort(out_.steps, {}, &Step::stage);
+    return std::move(out_);
+  }
+
+  // A GGUF file whose metadata give no configuration.
+  Resolution refuse_file(const Error& error) {
+    refuse({.rule = "KP-GGUF",
+            .stage = Stage::kModelClass,
+            .candidate = request_.model.name,
+            .reason = error.text()},
+           Status::kUnsupported);
     return std::move(out_);
   }
 
@@ -103,6 +114,15 @@ class Walk {
   // External providers of --custom-module-dirs come before built-in classes.
   bool find_class() {
     const std::string name = architecture();
+    if (request_.model.gguf != nullptr) {
+      append_step(
+          {.rule = "KP-GGUF",
+           .stage = Stage::kModelClass,
+           .verdict = Verdict::kApplied,
+           .candidate = name,
+           .reason = fmt::format("the metadata of {} stand for {}", request_.model.name, name)},
+          out_.steps);
+    }
     registry::FunctionLoader loader = registry::own_loader();
     registry::Declaration declared = add_external(loader);
     registry::Registry classes(registry::own_index(), loader);
@@ -274,6 +294,13 @@ class Walk {
 
 }  // namespace
 
-Resolution resolve(const Request& request) { return Walk(request).run(); }
+Resolution resolve(const Request& request) {
+  if (request.model.gguf == nullptr) return Walk(request).run();
+  const Result<config::ModelConfig> model = config::config_of_gguf(request.model);
+  if (!model) return Walk(request).refuse_file(model.error());
+  Request translated = request;
+  translated.model = *model;
+  return Walk(translated).run();
+}
 
 }  // namespace kernelpath::engines::kernelpath

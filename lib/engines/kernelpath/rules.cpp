@@ -15,6 +15,7 @@ constexpr std::string_view kRequest = "lib/attention/layer_request.cpp";
 constexpr std::string_view kLaunch = "lib/engines/kernelpath/launch.cpp";
 constexpr std::string_view kLayers = "lib/engines/kernelpath/layers.cpp";
 constexpr std::string_view kModels = "lib/registry/own_models.cpp";
+constexpr std::string_view kGguf = "lib/config/gguf_words.cpp";
 constexpr std::string_view kMemory = "lib/engines/kernelpath/memory_resolution.cpp";
 
 constexpr auto kRules = std::to_array<RuleInfo>({
@@ -23,6 +24,9 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      "stored.",
      "Leave the option out for this engine.", kLaunch, kVersion},
     {"KP-VALUE", "The final value of an option.", "", "", kLaunch, kVersion},
+    {"KP-GGUF", "The configuration of a GGUF file.",
+     "The file's metadata are read under the names that config.json has for them.",
+     "Give the folder with config.json and safetensors files instead.", kGguf, kVersion},
     {"KP-MODEL-CLASS", "The class that serves the architecture.",
      "architectures[0] is looked up; external providers come before built-in classes.", "", kModels,
      kVersion},
