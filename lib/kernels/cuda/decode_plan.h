@@ -91,14 +91,20 @@ constexpr std::int64_t request_cost(const PlanShape& shape, const RequestPlan& r
   return item_cost(shape, request) * request.items;
 }
 
+// How many workers have work: each of them has at least one tile, so that those who share an item
+// are neighbours.
+constexpr std::int32_t busy_workers(std::int64_t total, std::int32_t workers) {
+  return total < workers ? static_cast<std::int32_t>(total) : workers;
+}
 // Where the share of `worker` begins; that of worker + 1 is where it ends.
 constexpr std::int64_t share_begin(std::int64_t total, std::int32_t workers, std::int32_t worker) {
+  const std::int32_t busy = busy_workers(total, workers);
   // total * worker passes 64 bits only beyond 2^47 tiles.
-  return total * worker / workers;
+  return worker < busy ? total * worker / busy : total;
 }
 // The worker in whose share `cost` lies.
 constexpr std::int32_t share_owner(std::int64_t total, std::int32_t workers, std::int64_t cost) {
-  return static_cast<std::int32_t>(((cost + 1) * workers - 1) / total);
+  return static_cast<std::int32_t>(((cost + 1) * busy_workers(total, workers) - 1) / total);
 }
 
 // Tiles [first, last) of one item (counted from the item's first), which one worker takes.

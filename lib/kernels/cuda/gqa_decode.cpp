@@ -23,8 +23,8 @@ struct Instantiation {
   DataType type = DataType::kBf16;
   int dim = 0;
   int row_tiles = 0;
-  int stage_bytes = 0;
-  int fixed_bytes = 0;
+  int step_tokens = 0;
+  int shared_bytes = 0;
   cudaError_t (*launch)(const sm80::DecodeKernelParams&, cudaStream_t) = nullptr;
 };
 
@@ -34,8 +34,8 @@ constexpr Instantiation instantiation() {
   return {.type = Type,
           .dim = Dim,
           .row_tiles = RowTiles,
-          .stage_bytes = Config::stage_bytes(),
-          .fixed_bytes = Config::kFixedBytes,
+          .step_tokens = Config::kTokens,
+          .shared_bytes = Config::kSharedBytes,
           .launch = &sm80::launch_decode_kernel<Type, Dim, RowTiles>};
 }
 
@@ -73,7 +73,9 @@ const Instantiation* find_instantiation(const DecodeParams& params) {
 PlanShape shape_of(const DecodeParams& params, const DeviceInfo& device, const DecodeTuning& tuning,
                    const Instantiation& kernel) {
   const attention::Geometry& geometry = params.geometry;
-  return {.tile_tokens = tuning.tile_tokens > 0 ? tuning.tile_tokens : 64,
+  // Segments end at steps of a warp.
+  const std::int32_t tile = tuning.tile_tokens > 0 ? tuning.tile_tokens : 64;
+  return {.tile_tokens = (tile + kernel.step_tokens - 1) / kernel.step_tokens * kernel.step_tokens,
           .block_rows = kernel.row_tiles * 8,
           .group = static_cast<std::int32_t>(geometry.num_heads / geometry.num_kv_heads),
           .num_kv_heads = static_cast<std::int32_t>(geometry.num_kv_heads),
@@ -82,15 +84,6 @@ PlanShape shape_of(const DecodeParams& params, const DeviceInfo& device, const D
           .window = static_cast<std::int32_t>(geometry.window),
           .chunk = static_cast<std::int32_t>(geometry.chunk),
           .causal = geometry.causal ? 1 : 0};
-}
-
-// Stages of the ring that fit beside the merge's memory.
-std::int32_t stages_of(const DeviceInfo& device, const DecodeTuning& tuning,
-                       const Instantiation& kernel) {
-  const std::int64_t room = device.shared_bytes_per_block - kernel.fixed_bytes;
-  const auto fit = static_cast<std::int32_t>(
-      std::clamp<std::int64_t>(room / kernel.stage_bytes, 0, sm80::kMaxStages));
-  return tuning.stages > 0 ? std::min(tuning.stages, fit) : fit;
 }
 
 // Offsets of a workspace's arrays; each begins at a multiple of 256 bytes.
@@ -126,7 +119,7 @@ T* at(const DecodeWorkspace& workspace, std::int64_t offset) {
 sm80::SideParams side_of(const attention::PagedRows& rows, std::int64_t dim,
                          const float* head_scales) {
   const auto bytes = [&](std::int64_t elements) {
-    return attention::data_bytes(rows.type, elements);
+    return static_cast<std::uint32_t>(attention::data_bytes(rows.type, elements));
   };
   return {.data = rows.data,
           .block_scales = rows.block_scales,
@@ -158,6 +151,8 @@ class Findings {
   std::vector<std::string> findings_;
 };
 
+constexpr std::int64_t kMostBytes = std::numeric_limits<std::int32_t>::max();
+
 void check_side(Findings& findings, std::string_view name, const attention::PagedRows& rows,
                 std::int64_t dim) {
   const auto unit = std::int64_t{16} * 8 / std::max(attention::bits_of(rows.type), 1);
@@ -165,6 +160,8 @@ void check_side(Findings& findings, std::string_view name, const attention::Page
     findings.require(stride % unit == 0,
                      "a stride of {} is {} elements; multiples of {} (16 bytes) are supported",
                      name, stride, unit);
+    findings.require(stride >= 0 && attention::data_bytes(rows.type, stride) <= kMostBytes,
+                     "a stride of {} is {} elements; up to 2 GiB are supported", name, stride);
   }
   const bool block_scaled = rows.type == DataType::kNvfp4;
   const std::int64_t multiple = block_scaled ? 64 : 16;
@@ -201,16 +198,16 @@ Result<void> check_decode(const DecodeParams& params, const DeviceInfo& device) 
                    kMaxDecodeQueries);
   findings.require(params.batch.page_size > 0, "the page size is {}; 1 or more is supported",
                    params.batch.page_size);
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t kMost = kMostBytes;  // tokens
   findings.require(geometry.window >= 0 && geometry.window <= kMost && geometry.chunk >= 0 &&
                        geometry.chunk <= kMost,
                    "window {} and chunk {}; 0 to {} are supported", geometry.window, geometry.chunk,
                    kMost);
   const Instantiation* kernel = find_instantiation(params);
   if (kernel != nullptr) {
-    findings.require(stages_of(device, {}, *kernel) >= 2,
+    findings.require(kernel->shared_bytes <= device.shared_bytes_per_block,
                      "the kernel needs {} bytes of shared memory and the device has {}",
-                     2 * kernel->stage_bytes + kernel->fixed_bytes, device.shared_bytes_per_block);
+                     kernel->shared_bytes, device.shared_bytes_per_block);
   }
   return findings.result();
 }
@@ -296,7 +293,6 @@ Result<void> launch_decode(const DecodeParams& params, const DeviceInfo& device,
       .query_is_bf16 = params.query_type == DataType::kBf16 ? 1 : 0,
       .softmax_scale = geometry.softmax_scale,
       .softcap = geometry.softcap,
-      .stages = stages_of(device, tuning, *prepared.kernel),
       .partial_o = at<float>(workspace, prepared.layout.values),
       .partial_state = at<float2>(workspace, prepared.layout.states),
       .counters = at<std::uint32_t>(workspace, prepared.layout.counters)};

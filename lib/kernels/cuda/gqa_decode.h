@@ -38,9 +38,8 @@ struct DecodeParams {
 
 // How the work is spread. The zeros mean "the kernel's own choice"; others are for measurements.
 struct DecodeTuning {
-  std::int32_t tile_tokens = 0;   // of the plan; a multiple of 16
+  std::int32_t tile_tokens = 0;   // of the plan; rounded up to a step of a warp
   std::int32_t item_charge = -1;  // what the plan counts for starting an item, in tiles; -1: own
-  std::int32_t stages = 0;        // of the ring in shared memory
   std::int32_t workers = 0;       // thread blocks
 };
 

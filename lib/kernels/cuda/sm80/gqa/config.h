@@ -4,37 +4,56 @@
 
 namespace kernelpath::kernels::cuda::sm80 {
 
-// Stages of the ring: wait_copies() knows so many.
-inline constexpr int kMaxStages = 8;
-
 // The shape of one instantiation: how K and V are stored, the head size that it is laid out for
 // (smaller ones leave the rest of a row empty) and how many rows of queries share a pass.
 template <attention::DataType Type, int Dim, int RowTiles>
 struct DecodeConfig {
   static constexpr attention::DataType kType = Type;
+  static constexpr bool kNvfp4 = Type == attention::DataType::kNvfp4;
   static constexpr int kDim = Dim;
   static constexpr int kRowTiles = RowTiles;  // of 8 query rows each, the N of an MMA
   static constexpr int kRows = 8 * kRowTiles;
-  static constexpr int kTokens = 16;  // a warp's step, the M of an MMA
   static constexpr int kRowBytes = Dim * attention::bits_of(Type) / 8;
   static constexpr int kChunks = kRowBytes / 16;  // what one cp.async and one ldmatrix row moves
+  static constexpr int kTileTokens = 16;          // the M of an MMA
+
+  // A warp's step: as many tiles as make 8 kB of K and V (in nvfp4 half of that), so that what a
+  // step costs besides its arithmetic is spread over many tokens and tiles wait for each other
+  // less. Several row tiles give as much independent work, and need the registers.
+  static constexpr int token_tiles() {
+    if (RowTiles > 2) return 1;
+    const int tiles = (kNvfp4 ? 4096 : 8192) / (2 * kTileTokens * kRowBytes);
+    const int most = RowTiles > 1 ? 2 : 4;
+    return tiles < 1 ? 1 : tiles > most ? most : tiles;
+  }
+  static constexpr int kTokenTiles = token_tiles();
+  static constexpr int kTokens = kTileTokens * kTokenTiles;
   static constexpr int kSideBytes = kTokens * kRowBytes;
-  static constexpr int kScaleRowBytes =
-      Type == attention::DataType::kNvfp4 ? Dim / static_cast<int>(attention::kNvfp4Block) : 0;
+  static constexpr int kScaleRowBytes = kNvfp4 ? Dim / static_cast<int>(attention::kNvfp4Block) : 0;
   static constexpr int kScaleBytes = kTokens * kScaleRowBytes;
   static constexpr int kStepBytes = 2 * (kSideBytes + kScaleBytes);
-  // Eight warps, unless three steps of them do not fit into shared memory.
-  static constexpr int kWarps = kStepBytes >= 16384 ? 4 : 8;
+
+  // Warps: nvfp4 needs all of an SM's issue slots. Steps in the ring: two keep 64 to 128 kB under
+  // way on an SM, and more make the whole device slower.
+#ifdef KP_WARPS
+  static constexpr int kWarps = kStepBytes >= 16384 ? KP_WARPS / 2 : KP_WARPS;
+#else
+  static constexpr int kWarps = kStepBytes >= 16384 ? 4 : kNvfp4 && RowTiles == 1 ? 16 : 8;
+#endif
+#ifdef KP_STAGES
+  static constexpr int kStages = KP_STAGES;
+#else
+  static constexpr int kStages = 2;
+#endif
   static constexpr int kThreads = 32 * kWarps;
+  static constexpr int kRingBytes = kWarps * kStages * kStepBytes;
+
   // Warps merge through shared memory, 8 rows of so many elements at a time. The padding keeps the
   // rows that one store instruction touches in different banks.
   static constexpr int kMergeDims = Dim < 128 ? Dim : 128;
   static constexpr int kMergePitch = kMergeDims + 4;
-  static constexpr int kMergeBytes = kWarps * 8 * kMergePitch * 4;
-  static constexpr int kStateBytes = kWarps * kRows * 8;
-  static constexpr int kFixedBytes = kMergeBytes + kStateBytes + 16;
-
-  static constexpr int stage_bytes() { return kWarps * kStepBytes; }
+  static constexpr int kMergeBytes = kWarps * 8 * kMergePitch * 4 + kWarps * kRows * 8 + 16;
+  static constexpr int kSharedBytes = kRingBytes + kMergeBytes;
 };
 
 }  // namespace kernelpath::kernels::cuda::sm80

@@ -4,10 +4,10 @@
 
 // Decode attention over a paged cache, for devices from sm_80 on.
 //
-// Tile: 16 tokens a warp, 8 query rows an MMA column tile. Warps: 8 (4 where a step has 16 kB), one
-// block per SM, persistent. Shared memory: each warp's own ring of `stages` steps, up to 192 kB in
-// all, plus 34 kB for the merge. Bytes moved: K and V of the visible tokens once, Q, O, and
-// 2 × workers partial rows. Limit: the rate of reading pages in random order.
+// Tile: 16 to 64 tokens a warp (8 kB of K and V), 8 query rows an MMA column tile. Warps: 4 to 16,
+// one block per SM, persistent. Shared memory: each warp's own ring of two steps, 128 kB in all,
+// plus 17 to 67 kB for the merge. Bytes moved: K and V of the visible tokens once, Q, O, and 2 ×
+// workers partial rows. Limit: the rate of reading pages in random order.
 // docs/kernels/gqa-decode.md has the arithmetic.
 namespace kernelpath::kernels::cuda::sm80 {
 
@@ -32,17 +32,11 @@ __device__ inline SegmentOutput output_of(const DecodeKernelParams& params,
   return out;
 }
 
-// Fragments of Q^T in the type of the MMA, and what a dot product is multiplied with. For f16, rows
-// are scaled to about 1 by a power of two: queries of bf16 may lie beyond f16's range.
+// Fragments of Q^T as they are stored; prepare_queries() makes them ready. Apart, so that the reads
+// run while the item before is merged.
 template <class Config>
-__device__ inline void load_queries(const DecodeKernelParams& params, const SegmentOutput& out,
-                                    int lane, WarpState<Config>& state) {
-  constexpr bool kBf16 = kUsesBf16<Config>;
-  const bool bf16 = params.query_is_bf16 != 0;
-  float score_scale = params.softmax_scale * params.k.scale;
-  if (params.k.head_scales != nullptr) score_scale *= params.k.head_scales[out.kv_head];
-  if constexpr (kIsNvfp4<Config>) score_scale *= kE2m1Factor;
-  score_scale *= params.softcap > 0.0F ? 1.0F / params.softcap : kLog2E;
+__device__ inline void fetch_queries(const DecodeKernelParams& params, const SegmentOutput& out,
+                                     int lane, WarpState<Config>& state) {
 #pragma unroll
   for (int n = 0; n < Config::kRowTiles; ++n) {
     const int row = n * 8 + lane / 4;
@@ -67,35 +61,57 @@ __device__ inline void load_queries(const DecodeKernelParams& params, const Segm
         state.q[k][n][r] = pair;
       }
     }
-    float row_scale = 1.0F;
-    const auto widen = [&](std::uint32_t pair) -> float2 {
-      if (bf16) return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xFFFF0000U)};
-      return __half22float2(*reinterpret_cast<const __half2*>(&pair));
-    };
-    if (!kBf16 && bf16) {
-      float largest = 0.0F;
+  }
+}
+
+__device__ inline float2 widen_query(std::uint32_t pair, bool bf16) {
+  if (bf16) return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xFFFF0000U)};
+  return __half22float2(*reinterpret_cast<const __half2*>(&pair));
+}
+
+// The power of two at or below the largest magnitude of this lane's row in row tile n.
+template <class Config>
+__device__ inline float query_row_scale(const WarpState<Config>& state, int n, bool bf16) {
+  float largest = 0.0F;
 #pragma unroll
-      for (int k = 0; k < WarpState<Config>::kDimTiles; ++k) {
+  for (int k = 0; k < WarpState<Config>::kDimTiles; ++k) {
 #pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          const float2 pair = widen(state.q[k][n][r]);
-          largest = fmaxf(largest, fmaxf(fabsf(pair.x), fabsf(pair.y)));
-        }
-      }
-      largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, 1));
-      largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, 2));
-      // The power of two at or below the largest; its inverse must be a float as well.
-      const std::uint32_t exponent = __float_as_uint(largest) & 0x7F800000U;
-      const std::uint32_t bounded = min(max(exponent, 0x01000000U), 0x7E000000U);
-      row_scale = __uint_as_float(bounded);
+    for (int r = 0; r < 2; ++r) {
+      const float2 pair = widen_query(state.q[k][n][r], bf16);
+      largest = fmaxf(largest, fmaxf(fabsf(pair.x), fabsf(pair.y)));
     }
+  }
+  largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, 1));
+  largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, 2));
+  const std::uint32_t exponent = __float_as_uint(largest) & 0x7F800000U;
+  if (exponent == 0) return 1.0F;
+  // Its inverse must be a float as well.
+  return __uint_as_float(min(max(exponent, 0x01000000U), 0x7E000000U));
+}
+
+// Turns the fragments into the type of the MMA, and finds what a dot product is multiplied with.
+// For f16, rows are scaled to about 1 by a power of two: queries of bf16 may lie beyond its range.
+template <class Config>
+__device__ inline void prepare_queries(const DecodeKernelParams& params, const SegmentOutput& out,
+                                       int lane, WarpState<Config>& state) {
+  constexpr bool kBf16 = kUsesBf16<Config>;
+  const bool bf16 = params.query_is_bf16 != 0;
+  const bool capped = params.softcap > 0.0F;
+  float score_scale = params.softmax_scale * params.k.scale;
+  if (params.k.head_scales != nullptr) score_scale *= params.k.head_scales[out.kv_head];
+  if constexpr (kIsNvfp4<Config>) score_scale *= kE2m1Factor;
+  score_scale *= capped ? 1.0F / params.softcap : kLog2E;
+#pragma unroll
+  for (int n = 0; n < Config::kRowTiles; ++n) {
+    float row_scale = 1.0F;
+    if (!kBf16 && bf16) row_scale = query_row_scale<Config>(state, n, bf16);
     if (kBf16 != bf16) {
       const float inverse = 1.0F / row_scale;
 #pragma unroll
       for (int k = 0; k < WarpState<Config>::kDimTiles; ++k) {
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-          const float2 pair = widen(state.q[k][n][r]);
+          const float2 pair = widen_query(state.q[k][n][r], bf16);
           state.q[k][n][r] = pack_16<kBf16>(pair.x * inverse, pair.y * inverse);
         }
       }
@@ -103,7 +119,9 @@ __device__ inline void load_queries(const DecodeKernelParams& params, const Segm
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
       const int column = (lane & 3) * 2 + j;
-      state.scale[n][j] = score_scale * __shfl_sync(~0U, row_scale, column * 4);
+      const float scale = score_scale * __shfl_sync(~0U, row_scale, column * 4);
+      state.scale[n][j] = capped ? 1.0F : scale;
+      state.cap_scale[n][j] = scale;
     }
   }
 }
@@ -112,8 +130,7 @@ __device__ inline void load_queries(const DecodeKernelParams& params, const Segm
 template <class Config>
 __device__ inline void clear_ring(std::byte* ring, const DecodeKernelParams& params) {
   if (params.k.chunks == Config::kChunks && params.v.chunks == Config::kChunks) return;
-  const int bytes = params.stages * Config::stage_bytes();
-  for (int at = threadIdx.x * 16; at < bytes; at += Config::kThreads * 16) {
+  for (int at = threadIdx.x * 16; at < Config::kRingBytes; at += Config::kThreads * 16) {
     *reinterpret_cast<uint4*>(ring + at) = uint4{0, 0, 0, 0};
   }
   __syncthreads();
@@ -123,45 +140,73 @@ template <class Config>
 __global__ void __launch_bounds__(Config::kThreads, 1)
     decode_kernel(const __grid_constant__ DecodeKernelParams params) {
   extern __shared__ __align__(128) std::byte memory[];
-  std::byte* const ring = memory;
-  auto& merge =
-      *reinterpret_cast<MergeMemory<Config>*>(memory + params.stages * Config::stage_bytes());
+  auto& merge = *reinterpret_cast<MergeMemory<Config>*>(memory + Config::kRingBytes);
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  clear_ring<Config>(ring, params);
+  clear_ring<Config>(memory, params);
 
   const WorkerPlan plan = params.workers[blockIdx.x];
   Segment segment = plan.segment;
   Loader<Config> loader(params, segment, warp, lane);
-  const std::uint32_t own_ring = shared_address(ring) + warp * params.stages * Config::kStepBytes;
-  const std::uint32_t ring_end = own_ring + params.stages * Config::kStepBytes;
-  const int ahead = params.stages - 1;
+  constexpr int kOwnBytes = Config::kStages * Config::kStepBytes;
+  const std::uint32_t own_ring = shared_address(memory) + warp * kOwnBytes;
+  const std::uint32_t ring_end = own_ring + kOwnBytes;
   std::uint32_t load_at = own_ring;
-  for (int i = 0; i < ahead; ++i, load_at += Config::kStepBytes) loader.issue(load_at);
+#pragma unroll 1
+  for (int i = 0; i < Config::kStages; ++i, load_at += Config::kStepBytes) loader.issue(load_at);
+  load_at = own_ring;
+  // Every place of the ring is being filled. So it is again after each segment: its merge should
+  // not find the memory idle. Between, one place stays empty: with all of them under way at all
+  // times, the device reads more slowly.
+  bool full = true;
+  const auto issue_next = [&] {
+    loader.issue(load_at);
+    load_at += Config::kStepBytes;
+    if (load_at == ring_end) load_at = own_ring;
+  };
 
   WarpState<Config> state;
+  SegmentOutput out;
+  if (segment.valid()) {
+    out = output_of<Config>(params, segment);
+    fetch_queries<Config>(params, out, lane, state);
+  }
   std::uint32_t read_at = own_ring;
   int turn = 0;
   while (segment.valid()) {
-    const SegmentSteps steps = steps_of<Config::kWarps>(params.shape, segment, warp, turn);
-    const SegmentOutput out = output_of<Config>(params, segment);
-    load_queries<Config>(params, out, lane, state);
+    const SegmentSteps steps = steps_of<Config>(params.shape, segment, warp, turn);
+    prepare_queries<Config>(params, out, lane, state);
     state.clear();
     for (int step = steps.begin; step < steps.last; step += Config::kWarps) {
-      wait_copies(ahead - 1);
-      // All lanes' copies of this step are visible, and all have read the step before, whose place
-      // the next copies take.
-      __syncwarp();
-      loader.issue(load_at);
-      load_at += Config::kStepBytes;
-      if (load_at == ring_end) load_at = own_ring;
+      // All lanes' copies of this step are visible after the second line, and all have read the
+      // step before, whose place the next copies take.
+      if (full) {
+        wait_copies<Config::kStages - 1>();
+        __syncwarp();
+        full = false;
+      } else {
+        wait_copies<Config::kStages - 2>();
+        __syncwarp();
+        issue_next();
+      }
       attend_step<Config>(params, segment.request, out.rows, step * Config::kTokens, read_at, lane,
                           state);
       read_at += Config::kStepBytes;
       if (read_at == ring_end) read_at = own_ring;
     }
-    finish_segment<Config>(params, segment, plan.total, out, state, merge);
+    if (!full) {
+      __syncwarp();
+      issue_next();
+      full = true;
+    }
+    const Segment done = segment;
+    const SegmentOutput done_out = out;
     advance(params.shape, params.requests, segment);
+    if (segment.valid()) {
+      out = output_of<Config>(params, segment);
+      fetch_queries<Config>(params, out, lane, state);
+    }
+    finish_segment<Config>(params, done, plan.total, done_out, state, merge);
   }
   wait_copies<0>();
 }
@@ -169,12 +214,12 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
 template <attention::DataType Type, int Dim, int RowTiles>
 cudaError_t launch_decode_kernel(const DecodeKernelParams& params, cudaStream_t stream) {
   using Config = DecodeConfig<Type, Dim, RowTiles>;
-  static_assert(sizeof(MergeMemory<Config>) <= Config::kFixedBytes);
-  const int bytes = params.stages * Config::stage_bytes() + Config::kFixedBytes;
+  static_assert(sizeof(MergeMemory<Config>) <= Config::kMergeBytes);
   const cudaError_t status = cudaFuncSetAttribute(
-      decode_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+      decode_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
   if (status != cudaSuccess) return status;
-  decode_kernel<Config><<<params.shape.workers, Config::kThreads, bytes, stream>>>(params);
+  decode_kernel<Config>
+      <<<params.shape.workers, Config::kThreads, Config::kSharedBytes, stream>>>(params);
   return cudaGetLastError();
 }
 

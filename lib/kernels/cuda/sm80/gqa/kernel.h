@@ -32,9 +32,9 @@ struct FastDivisor {
 struct SideParams {
   const std::byte* data = nullptr;
   const std::byte* block_scales = nullptr;
-  std::int64_t page_bytes = 0;
-  std::int64_t token_bytes = 0;
-  std::int64_t head_bytes = 0;
+  std::uint32_t page_bytes = 0;  // below 2^31, as the others: products with them take 64 bits
+  std::uint32_t token_bytes = 0;
+  std::uint32_t head_bytes = 0;
   std::int32_t chunks = 0;  // of 16 bytes in a row
   float scale = 1.0F;
   const float* head_scales = nullptr;  // [num_kv_heads] or null
@@ -61,7 +61,6 @@ struct DecodeKernelParams {
   std::int32_t query_is_bf16 = 1;
   float softmax_scale = 1.0F;
   float softcap = 0.0F;
-  std::int32_t stages = 2;
   // Partial results of items that several workers share, by partial_slot(); see merge.cuh.
   float* partial_o = nullptr;         // [2 * workers, rows, dim]
   float2* partial_state = nullptr;    // [2 * workers, rows]: maximum (base 2), sum

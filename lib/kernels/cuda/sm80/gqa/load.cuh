@@ -4,7 +4,7 @@
 #include "kernels/cuda/sm80/gqa/kernel.h"
 #include "kernels/cuda/sm80/gqa/ptx.cuh"
 
-// How a warp brings its steps of 16 tokens into its ring in shared memory.
+// How a warp brings its steps into its ring in shared memory.
 //
 // The steps of a worker's share form one sequence across items; warp w of W takes every W-th. So
 // all warps read the same number of bytes, and each runs ahead into the next item by itself: no
@@ -13,26 +13,24 @@ namespace kernelpath::kernels::cuda::sm80 {
 
 // A segment as steps: [first, last) of the request, of which this warp takes begin, begin + W, ….
 struct SegmentSteps {
-  int first = 0;
   int last = 0;
   int begin = 0;
-  TokenRange tokens = {};  // those that exist and that some query sees
+  TokenRange tokens = {};  // those of the segment that exist and that some query sees
 };
 
 // `turn`: the warp whose turn the segment's first step is; moves on to the next segment's.
-template <int Warps>
+template <class Config>
 __device__ inline SegmentSteps steps_of(const PlanShape& shape, const Segment& segment, int warp,
                                         int& turn) {
-  constexpr int kTokens = 16;
   SegmentSteps steps;
-  steps.tokens = request_tokens(shape, segment.request);
-  const int per_tile = shape.tile_tokens / kTokens;
-  const int tile = segment.request.first_tile;
-  steps.first = max((tile + segment.first) * per_tile, steps.tokens.first / kTokens);
-  steps.last = min((tile + segment.last) * per_tile, (steps.tokens.last + kTokens - 1) / kTokens);
-  steps.last = max(steps.first, steps.last);
-  steps.begin = steps.first + ((warp - turn) & (Warps - 1));
-  turn = (turn + steps.last - steps.first) & (Warps - 1);
+  const TokenRange seen = request_tokens(shape, segment.request);
+  const int first_tile = segment.request.first_tile;
+  steps.tokens.first = max((first_tile + segment.first) * shape.tile_tokens, seen.first);
+  steps.tokens.last = min((first_tile + segment.last) * shape.tile_tokens, seen.last);
+  const int first = steps.tokens.first / Config::kTokens;
+  steps.last = max(first, (steps.tokens.last + Config::kTokens - 1) / Config::kTokens);
+  steps.begin = first + ((warp - turn) & (Config::kWarps - 1));
+  turn = (turn + steps.last - first) & (Config::kWarps - 1);
   return steps;
 }
 
@@ -64,7 +62,13 @@ template <class Config>
 class Loader {
  public:
   __device__ Loader(const DecodeKernelParams& params, const Segment& first, int warp, int lane)
-      : params_(params), segment_(first), warp_(warp), lane_(lane), policy_(evict_first_policy()) {
+      : params_(params),
+        segment_(first),
+        warp_(warp),
+        lane_(lane),
+        row_(lane / Config::kChunks),
+        chunk_(lane % Config::kChunks),
+        policy_(evict_first_policy()) {
     if (segment_.valid()) {
       enter();
       find_step();
@@ -74,22 +78,8 @@ class Loader {
   // Starts the copies of this warp's next step, and commits a group (an empty one at the end).
   __device__ void issue(std::uint32_t stage) {
     if (segment_.valid()) {
-      const int token = step_ * Config::kTokens;
-      const bool whole =
-          token >= steps_.tokens.first && token + Config::kTokens <= steps_.tokens.last;
-      const std::uint32_t v_stage = stage + Config::kSideBytes;
-      if (in_one_page()) {
-        if (whole) {
-          copy_page_side<true>(params_.k, stage);
-          copy_page_side<true>(params_.v, v_stage);
-        } else {
-          copy_page_side<false>(params_.k, stage);
-          copy_page_side<false>(params_.v, v_stage);
-        }
-      } else {
-        copy_gathered_side(params_.k, stage);
-        copy_gathered_side(params_.v, v_stage);
-      }
+      copy_side(params_.k, k_base_, stage);
+      copy_side(params_.v, v_base_, stage + Config::kSideBytes);
       if constexpr (Config::kScaleRowBytes != 0) copy_block_scales(stage);
       step_ += Config::kWarps;
       find_step();
@@ -98,99 +88,165 @@ class Loader {
   }
 
  private:
+  static constexpr int kTileTokens = Config::kTileTokens;
+  static constexpr int kTileBytes = kTileTokens * Config::kRowBytes;
   static constexpr int kRowsPerCopy = 32 / Config::kChunks;  // one instruction of the warp
-  static constexpr int kCopies = Config::kTokens / kRowsPerCopy;
+  static constexpr int kCopies = kTileTokens / kRowsPerCopy;
 
-  __device__ bool in_one_page() const { return params_.page_size.divisor % Config::kTokens == 0; }
+  // Whether 16 tokens from a multiple of 16 on lie in one page.
+  __device__ bool pages_hold_tiles() const { return params_.page_size.divisor % kTileTokens == 0; }
 
   __device__ void enter() {
-    steps_ = steps_of<Config::kWarps>(params_.shape, segment_, warp_, turn_);
+    steps_ = steps_of<Config>(params_.shape, segment_, warp_, turn_);
     step_ = steps_.begin;
-    kv_head_ = segment_.item / (segment_.request.items / params_.shape.num_kv_heads);
+    const int kv_head = segment_.item / (segment_.request.items / params_.shape.num_kv_heads);
+    k_base_ = params_.k.data + static_cast<std::uint64_t>(params_.k.head_bytes) * kv_head;
+    v_base_ = params_.v.data + static_cast<std::uint64_t>(params_.v.head_bytes) * kv_head;
+    table_ = params_.block_table + segment_.index * params_.block_table_stride;
   }
 
-  // Moves to the segment that holds the next step, and asks for its page early: the copies that
-  // need it are issued a whole step later.
+  // Moves to the segment that holds the next step, and asks for its pages early: the copies that
+  // need them are issued a whole step later.
   __device__ void find_step() {
     while (step_ >= steps_.last) {
       advance(params_.shape, params_.requests, segment_);
       if (!segment_.valid()) return;
       enter();
     }
-    const int token =
-        min(max(step_ * Config::kTokens + (lane_ & (Config::kTokens - 1)), steps_.tokens.first),
-            steps_.tokens.last - 1);
-    const std::uint32_t page = params_.page_size.quotient(static_cast<std::uint32_t>(token));
-    slot_ = token - static_cast<int>(page * params_.page_size.divisor);
-    page_ = __ldg(params_.block_table + segment_.index * params_.block_table_stride + page);
-  }
-
-  // Where the row of this lane's token begins.
-  __device__ const std::byte* row_of_lane(const SideParams& side) const {
-    return side.data + page_ * side.page_bytes + slot_ * side.token_bytes +
-           kv_head_ * side.head_bytes;
-  }
-
-  // All 16 rows lie in one page, token_bytes apart.
-  template <bool Whole>
-  __device__ void copy_page_side(const SideParams& side, std::uint32_t to) const {
-    const int row = lane_ / Config::kChunks;
-    const int chunk = lane_ % Config::kChunks;
-    const int token = step_ * Config::kTokens;
-    // The slot of the step's first token; slot_ is that of this lane's (clamped) one.
-    const int page_first = static_cast<int>(
-        params_.page_size.quotient(static_cast<std::uint32_t>(token)) * params_.page_size.divisor);
-    const std::byte* from = side.data + page_ * side.page_bytes + kv_head_ * side.head_bytes +
-                            (token - page_first + row) * side.token_bytes + chunk * 16;
-    if (chunk >= side.chunks) return;
-    const std::uint32_t first = to + Swizzle<Config>::offset(row, chunk);
+    // Lane l knows the page of row l % 16 of each tile.
+    const int row = pages_hold_tiles() ? 0 : lane_ % kTileTokens;
 #pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      const std::uint32_t at = Swizzle<Config>::later_row(first, i * kRowsPerCopy);
-      if constexpr (Whole) {
-        copy_async_16(at, from, policy_);
-      } else {
-        const int own = token + row + i * kRowsPerCopy;
-        copy_async_16_or_zero(at, from, own >= steps_.tokens.first && own < steps_.tokens.last);
-      }
-      from += kRowsPerCopy * side.token_bytes;
+    for (int t = 0; t < Config::kTokenTiles; ++t) {
+      const int token = step_ * Config::kTokens + t * kTileTokens + row;
+      // Tokens that are not read name no page.
+      const int read = min(max(token, steps_.tokens.first), steps_.tokens.last - 1);
+      const std::uint32_t page = params_.page_size.quotient(static_cast<std::uint32_t>(read));
+      slots_[t] = token - static_cast<int>(page * params_.page_size.divisor);
+      pages_[t] = __ldg(table_ + page);
     }
   }
 
-  // Each row has a page of its own; lane l knows that of row l.
-  __device__ void copy_gathered_side(const SideParams& side, std::uint32_t to) const {
-    const int chunk = lane_ % Config::kChunks;
-    const std::uint32_t first = to + Swizzle<Config>::offset(lane_ / Config::kChunks, chunk);
-    const auto own_row = reinterpret_cast<std::uint64_t>(row_of_lane(side));
+  __device__ bool is_read(int token) const {
+    return token >= steps_.tokens.first && token < steps_.tokens.last;
+  }
+
+  __device__ void copy_side(const SideParams& side, const std::byte* base, std::uint32_t to) const {
+    const int token = step_ * Config::kTokens;
+    const bool whole =
+        token >= steps_.tokens.first && token + Config::kTokens <= steps_.tokens.last;
+    if (!pages_hold_tiles()) {
+      copy_gathered(side, base, to);
+    } else if (!whole) {
+      copy_partial(side, base, to);
+    } else if (side.token_bytes == Config::kRowBytes) {
+      copy_whole<Config::kRowBytes>(side, base, to);
+    } else {
+      copy_whole<0>(side, base, to);
+    }
+  }
+
+  // The first byte of this lane's chunk in the first row that it copies of a tile in one page.
+  __device__ const std::byte* first_chunk(const SideParams& side, const std::byte* base,
+                                          int tile) const {
+    return base +
+           static_cast<std::uint64_t>(static_cast<std::uint32_t>(pages_[tile])) * side.page_bytes +
+           static_cast<std::int64_t>(slots_[tile] + row_) * side.token_bytes + chunk_ * 16;
+  }
+
+  // All rows are read. TokenBytes: the distance of tokens where it is known, else 0.
+  template <int TokenBytes>
+  __device__ void copy_whole(const SideParams& side, const std::byte* base,
+                             std::uint32_t to) const {
+    if (chunk_ >= side.chunks) return;
+    const std::uint32_t first = to + Swizzle<Config>::offset(row_, chunk_);
+    const std::uint32_t token_bytes = TokenBytes != 0 ? TokenBytes : side.token_bytes;
 #pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      const int row = lane_ / Config::kChunks + i * kRowsPerCopy;
-      const std::uint64_t from = __shfl_sync(~0U, own_row, row);
-      const int token = step_ * Config::kTokens + row;
-      if (chunk < side.chunks) {
-        copy_async_16_or_zero(Swizzle<Config>::later_row(first, i * kRowsPerCopy),
-                              reinterpret_cast<const std::byte*>(from) + chunk * 16,
-                              token >= steps_.tokens.first && token < steps_.tokens.last);
+    for (int t = 0; t < Config::kTokenTiles; ++t) {
+      const std::byte* const from = first_chunk(side, base, t);
+#pragma unroll
+      for (int i = 0; i < kCopies; ++i) {
+        copy_async_16(Swizzle<Config>::later_row(first + t * kTileBytes, i * kRowsPerCopy),
+                      from + i * kRowsPerCopy * token_bytes, policy_);
+      }
+    }
+  }
+
+  // Rows outside the segment's tokens become zeros without a read.
+  __device__ void copy_partial(const SideParams& side, const std::byte* base,
+                               std::uint32_t to) const {
+    if (chunk_ >= side.chunks) return;
+    const std::uint32_t first = to + Swizzle<Config>::offset(row_, chunk_);
+#pragma unroll
+    for (int t = 0; t < Config::kTokenTiles; ++t) {
+      const std::byte* from = first_chunk(side, base, t);
+#pragma unroll 1
+      for (int i = 0; i < kCopies; ++i) {
+        const int row = i * kRowsPerCopy;
+        copy_async_16_or_zero(Swizzle<Config>::later_row(first + t * kTileBytes, row), from,
+                              is_read(step_ * Config::kTokens + t * kTileTokens + row + row_));
+        from += kRowsPerCopy * side.token_bytes;
+      }
+    }
+  }
+
+  // Each row has a page of its own.
+  __device__ void copy_gathered(const SideParams& side, const std::byte* base,
+                                std::uint32_t to) const {
+    const std::uint32_t first = to + Swizzle<Config>::offset(row_, chunk_);
+#pragma unroll
+    for (int t = 0; t < Config::kTokenTiles; ++t) {
+      const auto own_row =
+          reinterpret_cast<std::uint64_t>(base) +
+          static_cast<std::uint64_t>(static_cast<std::uint32_t>(pages_[t])) * side.page_bytes +
+          static_cast<std::int64_t>(slots_[t]) * side.token_bytes;
+#pragma unroll 1
+      for (int i = 0; i < kCopies; ++i) {
+        const int row = i * kRowsPerCopy;
+        const std::uint64_t from = __shfl_sync(~0U, own_row, row + row_);
+        if (chunk_ >= side.chunks) continue;
+        copy_async_16_or_zero(Swizzle<Config>::later_row(first + t * kTileBytes, row),
+                              reinterpret_cast<const std::byte*>(from) + chunk_ * 16,
+                              is_read(step_ * Config::kTokens + t * kTileTokens + row + row_));
       }
     }
   }
 
   // Lanes 0 to 15 bring the scales of the rows of K, the others those of V.
   __device__ void copy_block_scales(std::uint32_t stage) const {
-    const SideParams& side = lane_ < Config::kTokens ? params_.k : params_.v;
-    const int row = lane_ % Config::kTokens;
-    const int token = step_ * Config::kTokens + row;
-    const bool read = token >= steps_.tokens.first && token < steps_.tokens.last;
-    // A scale stands for 16 elements of 4 bits: for 8 bytes.
-    const std::byte* from =
-        side.block_scales +
-        (page_ * side.page_bytes + slot_ * side.token_bytes + kv_head_ * side.head_bytes) / 8;
-    const std::uint32_t to = stage + 2 * Config::kSideBytes +
-                             (lane_ < Config::kTokens ? 0 : Config::kScaleBytes) +
-                             row * Config::kScaleRowBytes;
-    // 32 elements, two scales, to a chunk; rows of 64 elements at least.
-    for (int word = 0; word * 2 < side.chunks; ++word) {
-      copy_async_small_or_zero<4>(to + word * 4, from + word * 4, read);
+    const bool is_k = lane_ < kTileTokens;
+    const SideParams& side = is_k ? params_.k : params_.v;
+    const std::int64_t head = (is_k ? k_base_ : v_base_) - side.data;
+    const int row = lane_ % kTileTokens;
+#pragma unroll
+    for (int t = 0; t < Config::kTokenTiles; ++t) {
+      const int slot = slots_[t] + (pages_hold_tiles() ? row : 0);
+      // A scale stands for 16 elements of 4 bits: for 8 bytes.
+      const std::byte* const from =
+          side.block_scales +
+          (static_cast<std::int64_t>(
+               static_cast<std::uint64_t>(static_cast<std::uint32_t>(pages_[t])) *
+               side.page_bytes) +
+           static_cast<std::int64_t>(slot) * side.token_bytes + head) /
+              8;
+      const std::uint32_t to = stage + 2 * Config::kSideBytes + (is_k ? 0 : Config::kScaleBytes) +
+                               (t * kTileTokens + row) * Config::kScaleRowBytes;
+      const bool read = is_read(step_ * Config::kTokens + t * kTileTokens + row);
+      copy_scale_row(to, from, side.chunks, read);
+    }
+  }
+
+  static __device__ void copy_scale_row(std::uint32_t to, const std::byte* from, int chunks,
+                                        bool read) {
+    // Two scales to a chunk of 32 elements.
+    if (Config::kScaleRowBytes >= 8 && chunks == Config::kChunks) {
+#pragma unroll
+      for (int at = 0; at < Config::kScaleRowBytes; at += 8) {
+        copy_async_small_or_zero<8>(to + at, from + at, read);
+      }
+      return;
+    }
+    for (int at = 0; at < chunks * 2; at += 4) {
+      copy_async_small_or_zero<4>(to + at, from + at, read);
     }
   }
 
@@ -199,11 +255,15 @@ class Loader {
   SegmentSteps steps_ = {};
   int warp_;
   int lane_;
+  int row_;    // of this lane's chunk in an instruction's rows
+  int chunk_;  // of 16 bytes in its row
   int turn_ = 0;
   int step_ = 0;
-  int kv_head_ = 0;
-  int slot_ = 0;
-  std::int64_t page_ = 0;
+  const std::byte* k_base_ = nullptr;  // of the KV head
+  const std::byte* v_base_ = nullptr;
+  const std::int32_t* table_ = nullptr;
+  int pages_[Config::kTokenTiles] = {};
+  int slots_[Config::kTokenTiles] = {};  // of the tile's first row, or of this lane's row
   std::uint64_t policy_;
 };
 

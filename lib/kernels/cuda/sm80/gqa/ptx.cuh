@@ -20,9 +20,20 @@ __device__ inline std::uint64_t evict_first_policy() {
 
 // 16 bytes to shared memory, past the L1.
 __device__ inline void copy_async_16(std::uint32_t to, const void* from, std::uint64_t policy) {
+#if KP_COPY == 1
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from)
+               : "memory");
+#elif KP_COPY == 2
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::256B [%0], [%1], 16, %2;" ::"r"(to),
+               "l"(from), "l"(policy)
+               : "memory");
+#elif KP_COPY == 3
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+#else
   asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;" ::"r"(to),
                "l"(from), "l"(policy)
                : "memory");
+#endif
 }
 // The same, or 16 zero bytes without a read.
 __device__ inline void copy_async_16_or_zero(std::uint32_t to, const void* from, bool read) {
@@ -42,26 +53,6 @@ template <int Groups>
 __device__ inline void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
 }
-// Waits until at most `groups` (0 to 6) of this thread's groups are under way.
-__device__ inline void wait_copies(int groups) {
-  switch (groups) {
-    case 0:
-      return wait_copies<0>();
-    case 1:
-      return wait_copies<1>();
-    case 2:
-      return wait_copies<2>();
-    case 3:
-      return wait_copies<3>();
-    case 4:
-      return wait_copies<4>();
-    case 5:
-      return wait_copies<5>();
-    default:
-      return wait_copies<6>();
-  }
-}
-
 // Four 8×8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ inline void load_matrices(std::uint32_t (&r)[4], std::uint32_t address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -129,11 +120,26 @@ __device__ inline std::uint32_t multiply_f16x2(std::uint32_t a, std::uint32_t b)
   return out;
 }
 
-// Two e4m3 in the lower half of `pair` as two f16, exactly; NaN stays NaN.
-__device__ inline std::uint32_t e4m3x2_to_f16x2(std::uint32_t pair) {
-  const auto both = static_cast<__nv_fp8x2_storage_t>(pair);
-  const __half2_raw out = __nv_cvt_fp8x2_to_halfraw2(both, __NV_E4M3);
-  return static_cast<std::uint32_t>(out.y) << 16 | out.x;
+// Four e4m3 as f16 pairs, exactly; NaN stays NaN.
+__device__ inline void widen_e4m3(std::uint32_t bytes, std::uint32_t& low, std::uint32_t& high) {
+#if __CUDA_ARCH__ >= 890
+  asm("{\n"
+      ".reg .b16 first, second;\n"
+      "mov.b32 {first, second}, %2;\n"
+      "cvt.rn.f16x2.e4m3x2 %0, first;\n"
+      "cvt.rn.f16x2.e4m3x2 %1, second;\n"
+      "}"
+      : "=r"(low), "=r"(high)
+      : "r"(bytes));
+#else
+  const auto widen = [](std::uint32_t pair) {
+    const __half2_raw out =
+        __nv_cvt_fp8x2_to_halfraw2(static_cast<__nv_fp8x2_storage_t>(pair), __NV_E4M3);
+    return static_cast<std::uint32_t>(out.y) << 16 | out.x;
+  };
+  low = widen(bytes & 0xFFFFU);
+  high = widen(bytes >> 16);
+#endif
 }
 
 }  // namespace kernelpath::kernels::cuda::sm80

@@ -26,15 +26,20 @@ struct WarpState {
   // Of this lane's columns 2t and 2t + 1 of each row tile. The maximum may lag behind by
   // kMaximumLag; the sum is of this lane's tokens only.
   float maximum[kRowTiles][2];
+  float base[kRowTiles][2];  // the maximum, or 0 where no token has been seen
   float sum[kRowTiles][2];
-  float scale[kRowTiles][2];  // from dot product to base-2 exponent, or to softcap units
+  float scale[kRowTiles][2];      // from a score to a base-2 exponent
+  float cap_scale[kRowTiles][2];  // with a soft cap: from a dot product to units of the cap
+  bool unset;                     // some row of this warp has no maximum
 
   __device__ void clear() {
+    unset = true;
 #pragma unroll
     for (int n = 0; n < kRowTiles; ++n) {
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         maximum[n][j] = -INFINITY;
+        base[n][j] = 0.0F;
         sum[n][j] = 0.0F;
       }
 #pragma unroll
@@ -93,8 +98,7 @@ __device__ inline void widen_bytes(std::uint32_t bytes, std::uint32_t& low, std:
     low = __byte_perm(bytes, 0, 0x1404);
     high = __byte_perm(bytes, 0, 0x3424);
   } else {
-    low = e4m3x2_to_f16x2(bytes & 0xFFFFU);
-    high = e4m3x2_to_f16x2(bytes >> 16);
+    widen_e4m3(bytes, low, high);
   }
 }
 
@@ -117,7 +121,7 @@ __device__ inline int matrix_offset(int lane) {
   return Swizzle<Config>::offset(lane & 15, lane >> 4);
 }
 
-// The block scales of two rows of 16 tokens at `address`, for the blocks 2i + odd of 4 chunks i.
+// The block scales of one row, four blocks to a word.
 template <class Config>
 struct RowScales {
   static constexpr int kWords = Config::kScaleRowBytes / 4 > 0 ? Config::kScaleRowBytes / 4 : 1;
@@ -129,19 +133,26 @@ struct RowScales {
       asm volatile("ld.shared.b32 %0, [%1];" : "=r"(words[i]) : "r"(address + i * 4) : "memory");
     }
   }
-  // The code of block 2 * chunk + odd.
-  __device__ std::uint32_t code(int chunk, int odd) const {
-    return words[chunk / 2] >> (chunk % 2 * 16 + odd * 8) & 0xFFU;
-  }
 };
 
-// Scores of a step: s[n] is the 16×8 tile of tokens and query rows, as dot products.
+// Of the blocks 2i + odd of the chunks i = 2w and 2w + 1 in the words w of two rows: the scales of
+// the first row and of the second as f16 pairs (first, second), for each of the two chunks.
+__device__ inline void pair_scales(std::uint32_t first, std::uint32_t second, int odd,
+                                   std::uint32_t& even_chunk, std::uint32_t& odd_chunk) {
+  // Bytes odd and odd + 2 of each word, those of the same chunk side by side.
+  const std::uint32_t bytes = __byte_perm(first, second, odd != 0 ? 0x7351 : 0x6240);
+  widen_e4m3(bytes, even_chunk, odd_chunk);
+}
+
+// Scores of 16 tokens whose K begins at `side`: s[n] is the 16×8 tile of tokens and query rows, as
+// dot products. `scales`: of the same tokens (nvfp4).
 template <class Config>
-__device__ inline void score_step(const WarpState<Config>& state, std::uint32_t stage, int lane,
+__device__ inline void score_tile(const WarpState<Config>& state, std::uint32_t side,
+                                  std::uint32_t scale_rows, int lane,
                                   float (&s)[Config::kRowTiles][4]) {
   constexpr bool kBf16 = kUsesBf16<Config>;
   // Two chains of dependent MMAs where one row tile alone would wait for itself.
-  constexpr int kChains = Config::kRowTiles == 1 ? 2 : 1;
+  constexpr int kChains = Config::kRowTiles * Config::kTokenTiles == 1 ? 2 : 1;
   float sums[kChains][Config::kRowTiles][4] = {};
   const auto add = [&](int k, const std::uint32_t(&a)[4]) {
 #pragma unroll
@@ -151,23 +162,28 @@ __device__ inline void score_step(const WarpState<Config>& state, std::uint32_t 
   };
   [[maybe_unused]] RowScales<Config> scales[2];
   if constexpr (kIsNvfp4<Config>) {
-    const std::uint32_t base = stage + 2 * Config::kSideBytes;
-    scales[0].load(base + (lane >> 2) * Config::kScaleRowBytes);
-    scales[1].load(base + ((lane >> 2) + 8) * Config::kScaleRowBytes);
+    scales[0].load(scale_rows + (lane >> 2) * Config::kScaleRowBytes);
+    scales[1].load(scale_rows + ((lane >> 2) + 8) * Config::kScaleRowBytes);
   }
-  const std::uint32_t first = stage + matrix_offset<Config>(lane);
+  const std::uint32_t first = side + matrix_offset<Config>(lane);
 #pragma unroll
   for (int chunk = 0; chunk < Config::kChunks; chunk += 2) {
     std::uint32_t r[4];
     load_matrices(r, Swizzle<Config>::other_chunk(first, chunk));
     if constexpr (kIsNvfp4<Config>) {
+      const int odd = lane >> 1 & 1;
+      std::uint32_t of_row[2][2];  // [row][chunk], doubled
+#pragma unroll
+      for (int row = 0; row < 2; ++row) {
+        const std::uint32_t word = scales[row].words[chunk / 2];
+        pair_scales(word, word, odd, of_row[row][0], of_row[row][1]);
+      }
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         std::uint32_t low[4];
         std::uint32_t high[4];
-        const int odd = lane >> 1 & 1;
-        widen_codes(r[2 * i], e4m3x2_to_f16x2(scales[0].code(chunk + i, odd) * 0x0101U), low);
-        widen_codes(r[2 * i + 1], e4m3x2_to_f16x2(scales[1].code(chunk + i, odd) * 0x0101U), high);
+        widen_codes(r[2 * i], of_row[0][i], low);
+        widen_codes(r[2 * i + 1], of_row[1][i], high);
         add((chunk + i) * 2, {low[0], high[0], low[1], high[1]});
         add((chunk + i) * 2 + 1, {low[2], high[2], low[3], high[3]});
       }
@@ -193,41 +209,43 @@ __device__ inline void score_step(const WarpState<Config>& state, std::uint32_t 
   }
 }
 
-// O^T += V^T P^T for the weights p[n] (B fragments).
+// O^T += V^T P^T for 16 tokens whose V begins at `side`, with the weights p[n] (B fragments).
 template <class Config>
-__device__ inline void weigh_step(WarpState<Config>& state, std::uint32_t stage, int lane,
+__device__ inline void weigh_tile(WarpState<Config>& state, std::uint32_t side,
+                                  std::uint32_t scale_rows, int lane,
                                   const std::uint32_t (&p)[Config::kRowTiles][2]) {
   constexpr bool kBf16 = kUsesBf16<Config>;
-  const std::uint32_t first = stage + Config::kSideBytes + matrix_offset<Config>(lane);
   const auto add = [&](int m, const std::uint32_t(&a)[4]) {
 #pragma unroll
     for (int n = 0; n < Config::kRowTiles; ++n) multiply_add<kBf16>(state.o[m][n], a, p[n]);
   };
   [[maybe_unused]] RowScales<Config> scales[4];  // of tokens 2t, 2t + 1, 2t + 8, 2t + 9
   if constexpr (kIsNvfp4<Config>) {
-    const std::uint32_t base = stage + 2 * Config::kSideBytes + Config::kScaleBytes;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int token = (lane & 3) * 2 + (i & 1) + (i >> 1) * 8;
-      scales[i].load(base + token * Config::kScaleRowBytes);
+      scales[i].load(scale_rows + token * Config::kScaleRowBytes);
     }
   }
+  const std::uint32_t first = side + matrix_offset<Config>(lane);
 #pragma unroll
   for (int chunk = 0; chunk < Config::kChunks; chunk += 2) {
     std::uint32_t r[4];
     load_matrices_transposed(r, Swizzle<Config>::other_chunk(first, chunk));
     if constexpr (kIsNvfp4<Config>) {
-      const int odd = lane >> 4;  // elements 16 and up of the chunk's 32
+      const int odd = lane >> 4;    // elements 16 and up of the chunk's 32
+      std::uint32_t of_pair[2][2];  // [tokens 2t, 2t + 1 or 2t + 8, 2t + 9][chunk]
+#pragma unroll
+      for (int pair = 0; pair < 2; ++pair) {
+        pair_scales(scales[2 * pair].words[chunk / 2], scales[2 * pair + 1].words[chunk / 2], odd,
+                    of_pair[pair][0], of_pair[pair][1]);
+      }
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         std::uint32_t low[4];
         std::uint32_t high[4];
-        const auto pair = [&](int token) {
-          return e4m3x2_to_f16x2(scales[token].code(chunk + i, odd) |
-                                 scales[token + 1].code(chunk + i, odd) << 8);
-        };
-        widen_codes(r[2 * i], pair(0), low);
-        widen_codes(r[2 * i + 1], pair(2), high);
+        widen_codes(r[2 * i], of_pair[0][i], low);
+        widen_codes(r[2 * i + 1], of_pair[1][i], high);
         add((chunk + i) * 2, {low[0], low[1], high[0], high[1]});
         add((chunk + i) * 2 + 1, {low[2], low[3], high[2], high[3]});
       }
@@ -248,7 +266,7 @@ __device__ inline void weigh_step(WarpState<Config>& state, std::uint32_t stage,
 
 // Sets to -inf the scores of tokens that a row does not see.
 template <class Config>
-__device__ inline void mask_step(const PlanShape& shape, const RequestPlan& request,
+__device__ inline void mask_tile(const PlanShape& shape, const RequestPlan& request,
                                  const SegmentRows& rows, int token, int lane,
                                  float (&s)[Config::kRowTiles][4]) {
 #pragma unroll
@@ -278,22 +296,31 @@ __device__ inline float cap_score(float x, float cap_log2) {
 inline constexpr float kMaximumLag = 8.0F;
 
 template <class Config>
-__device__ inline void renew_maximum(WarpState<Config>& state,
-                                     const float (&s)[Config::kRowTiles][4]) {
+using StepScores = float[Config::kTokenTiles][Config::kRowTiles][4];
+
+template <class Config>
+__device__ inline void renew_maximum(WarpState<Config>& state, const StepScores<Config>& s) {
+  state.unset = false;
 #pragma unroll
   for (int n = 0; n < Config::kRowTiles; ++n) {
     float factor[2];
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
-      float largest = fmaxf(s[n][j], s[n][2 + j]);
+      float largest = -INFINITY;
+#pragma unroll
+      for (int t = 0; t < Config::kTokenTiles; ++t) {
+        largest = fmaxf(largest, fmaxf(s[t][n][j], s[t][n][2 + j]));
+      }
 #pragma unroll
       for (int step = 4; step < 32; step *= 2) {
         largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, step));
       }
-      largest = fmaxf(largest, state.maximum[n][j]);
+      largest = fmaxf(largest * state.scale[n][j], state.maximum[n][j]);
       // Nothing seen so far: the sums are 0, whatever the factor.
       factor[j] = largest == -INFINITY ? 1.0F : exp2_fast(state.maximum[n][j] - largest);
       state.maximum[n][j] = largest;
+      state.base[n][j] = largest == -INFINITY ? 0.0F : largest;
+      state.unset = state.unset || largest == -INFINITY;
       state.sum[n][j] *= factor[j];
     }
 #pragma unroll
@@ -302,49 +329,89 @@ __device__ inline void renew_maximum(WarpState<Config>& state,
       for (int i = 0; i < 4; ++i) state.o[m][n][i] *= factor[i & 1];
     }
   }
+  state.unset = __any_sync(~0U, state.unset);
+}
+
+// Caps the scores, which become base-2 exponents; state.scale is 1 from then on.
+template <class Config>
+__device__ inline void cap_scores(const WarpState<Config>& state, float softcap,
+                                  StepScores<Config>& s) {
+  const float cap = softcap * kLog2E;
+#pragma unroll
+  for (int t = 0; t < Config::kTokenTiles; ++t) {
+#pragma unroll
+    for (int n = 0; n < Config::kRowTiles; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        s[t][n][i] = cap_score(s[t][n][i] * state.cap_scale[n][i & 1], cap);
+      }
+    }
+  }
+}
+
+// The exponents of all weights, and whether one of this lane's is too large.
+template <class Config>
+__device__ inline bool exponents(const WarpState<Config>& state, const StepScores<Config>& s,
+                                 StepScores<Config>& x) {
+  float largest = -INFINITY;
+#pragma unroll
+  for (int t = 0; t < Config::kTokenTiles; ++t) {
+#pragma unroll
+    for (int n = 0; n < Config::kRowTiles; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        x[t][n][i] = fmaf(s[t][n][i], state.scale[n][i & 1], -state.base[n][i & 1]);
+        largest = fmaxf(largest, x[t][n][i]);
+      }
+    }
+  }
+  return largest > kMaximumLag;
 }
 
 template <class Config>
 __device__ inline void attend_step(const DecodeKernelParams& params, const RequestPlan& request,
                                    const SegmentRows& rows, int token, std::uint32_t stage,
                                    int lane, WarpState<Config>& state) {
-  float s[Config::kRowTiles][4];
-  score_step<Config>(state, stage, lane, s);
-  bool renew = false;
-  const float cap = params.softcap * kLog2E;
+  constexpr int kTileBytes = Config::kTileTokens * Config::kRowBytes;
+  constexpr int kTileScales = Config::kTileTokens * Config::kScaleRowBytes;
+  const std::uint32_t scales = stage + 2 * Config::kSideBytes;
+  StepScores<Config> s;
 #pragma unroll
-  for (int n = 0; n < Config::kRowTiles; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      s[n][i] *= state.scale[n][i & 1];
-      if (params.softcap > 0.0F) s[n][i] = cap_score(s[n][i], cap);
-    }
+  for (int t = 0; t < Config::kTokenTiles; ++t) {
+    score_tile<Config>(state, stage + t * kTileBytes, scales + t * kTileScales, lane, s[t]);
   }
+  if (params.softcap > 0.0F) cap_scores<Config>(state, params.softcap, s);
   if (token < rows.seen_by_all.first || token + Config::kTokens > rows.seen_by_all.last) {
-    mask_step<Config>(params.shape, request, rows, token, lane, s);
-  }
 #pragma unroll
-  for (int n = 0; n < Config::kRowTiles; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) renew = renew || s[n][i] > state.maximum[n][i & 1] + kMaximumLag;
-  }
-  if (__any_sync(~0U, renew)) renew_maximum<Config>(state, s);
-  std::uint32_t p[Config::kRowTiles][2];
-#pragma unroll
-  for (int n = 0; n < Config::kRowTiles; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      // A row that has seen nothing has no maximum to subtract.
-      const float base = state.maximum[n][i & 1] == -INFINITY ? 0.0F : state.maximum[n][i & 1];
-      s[n][i] = exp2_fast(s[n][i] - base);
-      state.sum[n][i & 1] += s[n][i];
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      p[n][half] = transpose_matrix(pack_16<kUsesBf16<Config>>(s[n][half * 2], s[n][half * 2 + 1]));
+    for (int t = 0; t < Config::kTokenTiles; ++t) {
+      mask_tile<Config>(params.shape, request, rows, token + t * Config::kTileTokens, lane, s[t]);
     }
   }
-  weigh_step<Config>(state, stage, lane, p);
+  StepScores<Config> x;
+  const bool high = exponents<Config>(state, s, x);
+  if (__any_sync(~0U, high) || state.unset) {
+    renew_maximum<Config>(state, s);
+    exponents<Config>(state, s, x);
+  }
+#pragma unroll
+  for (int t = 0; t < Config::kTokenTiles; ++t) {
+    std::uint32_t p[Config::kRowTiles][2];
+#pragma unroll
+    for (int n = 0; n < Config::kRowTiles; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        x[t][n][i] = exp2_fast(x[t][n][i]);
+        state.sum[n][i & 1] += x[t][n][i];
+      }
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        p[n][half] =
+            transpose_matrix(pack_16<kUsesBf16<Config>>(x[t][n][half * 2], x[t][n][half * 2 + 1]));
+      }
+    }
+    weigh_tile<Config>(state, stage + Config::kSideBytes + t * kTileBytes,
+                       scales + Config::kScaleBytes + t * kTileScales, lane, p);
+  }
 }
 
 }  // namespace kernelpath::kernels::cuda::sm80

@@ -1,0 +1,192 @@
+#include "kernels/cuda/decode_plan.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+// The plan of the CUDA decode kernels, on the host: the same functions run in the kernels.
+namespace kernelpath::kernels::cuda {
+namespace {
+
+struct Batch {
+  PlanShape shape;
+  std::vector<RequestPlan> requests;
+  std::int64_t total = 0;
+
+  void add(std::int32_t seq_len, std::int32_t queries) {
+    RequestPlan request = plan_request(shape, seq_len, 0, queries);
+    request.first_cost = total;
+    total += request_cost(shape, request);
+    requests.push_back(request);
+  }
+};
+
+PlanShape random_shape() {
+  PlanShape shape;
+  shape.tile_tokens = *rc::gen::element(16, 32, 64, 128);
+  shape.block_rows = *rc::gen::element(8, 16, 32);
+  shape.group = *rc::gen::inRange(1, 20);
+  shape.num_kv_heads = *rc::gen::inRange(1, 9);
+  shape.workers = *rc::gen::element(1, 2, 7, 132, 264);
+  shape.item_charge = *rc::gen::inRange(0, 4);
+  shape.window = *rc::gen::element(0, 0, 1, 100, 1000);
+  shape.chunk = *rc::gen::element(0, 0, 8, 500);
+  shape.causal = *rc::gen::inRange(0, 2);
+  return shape;
+}
+
+Batch random_batch() {
+  Batch batch{.shape = random_shape(), .requests = {}};
+  const int requests = *rc::gen::inRange(1, 30);
+  for (int r = 0; r < requests; ++r) {
+    const bool is_long = *rc::gen::inRange(0, 8) == 0;
+    const std::int32_t seq_len = *rc::gen::inRange(0, is_long ? 120'000 : 700);
+    batch.add(seq_len, *rc::gen::inRange(0, 9));
+  }
+  return batch;
+}
+
+// Every segment of every worker, in order.
+template <class Visit>
+void for_each_segment(const Batch& batch, Visit visit) {
+  for (std::int32_t worker = 0; worker < batch.shape.workers; ++worker) {
+    Segment segment =
+        plan_worker(batch.shape, batch.requests.data(),
+                    static_cast<std::int32_t>(batch.requests.size()), batch.total, worker)
+            .segment;
+    for (; segment.valid(); advance(batch.shape, batch.requests.data(), segment)) {
+      visit(worker, segment);
+    }
+  }
+}
+
+RC_GTEST_PROP(DecodePlan, Segments_CoverEveryTileOfEveryItemOnceInOrder, ()) {
+  const Batch batch = random_batch();
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> next_tile;
+  for_each_segment(batch, [&](std::int32_t /*worker*/, const Segment& segment) {
+    std::int32_t& next = next_tile[{segment.index, segment.item}];
+    RC_ASSERT(segment.first == next);
+    RC_ASSERT(segment.last > segment.first);
+    next = segment.last;
+  });
+  for (std::size_t r = 0; r < batch.requests.size(); ++r) {
+    for (std::int32_t item = 0; item < batch.requests[r].items; ++item) {
+      RC_ASSERT((next_tile[{static_cast<std::int32_t>(r), item}]) == batch.requests[r].tiles);
+    }
+  }
+}
+
+RC_GTEST_PROP(DecodePlan, Workers_TakeSharesWithinOneTileOfEven, ()) {
+  const Batch batch = random_batch();
+  std::vector<std::int64_t> load(static_cast<std::size_t>(batch.shape.workers), 0);
+  for_each_segment(batch, [&](std::int32_t worker, const Segment& segment) {
+    load[static_cast<std::size_t>(worker)] += segment.last - segment.first;
+  });
+  const std::int64_t even = batch.total / batch.shape.workers;
+  for (const std::int64_t tiles : load) RC_ASSERT(tiles <= even + 1);
+  if (batch.shape.item_charge > 0) return;  // charges are no tiles
+  for (const std::int64_t tiles : load) RC_ASSERT(tiles >= even);
+}
+
+RC_GTEST_PROP(DecodePlan, SharedItems_AreKnownByAllTheirOwners, ()) {
+  const Batch batch = random_batch();
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int32_t>> owners;
+  std::map<std::int32_t, int> slots;
+  for_each_segment(batch, [&](std::int32_t worker, const Segment& segment) {
+    owners[{segment.index, segment.item}].push_back(worker);
+    if (segment.whole()) return;
+    ++slots[partial_slot(worker, segment.first == 0)];
+  });
+  for (const auto& [slot, uses] : slots) RC_ASSERT(uses == 1);
+  for_each_segment(batch, [&](std::int32_t /*worker*/, const Segment& segment) {
+    const ItemOwners expected = item_owners(batch.shape, segment, batch.total);
+    const auto& found = owners[{segment.index, segment.item}];
+    RC_ASSERT(found.front() == expected.first);
+    RC_ASSERT(found.back() == expected.last);
+    RC_ASSERT(static_cast<std::int32_t>(found.size()) == expected.last - expected.first + 1);
+    RC_ASSERT(segment.whole() == (found.size() == 1));
+  });
+}
+
+RC_GTEST_PROP(DecodePlan, Tiles_HoldTheVisibleTokensAndNoMore, ()) {
+  const PlanShape shape = random_shape();
+  const std::int32_t seq_len = *rc::gen::inRange(0, 3000);
+  const std::int32_t queries = *rc::gen::inRange(1, 9);
+  const RequestPlan request = plan_request(shape, seq_len, 0, queries);
+  const TokenRange tokens = request_tokens(shape, request);
+  const bool bounded = shape.causal != 0 || shape.window > 0 || shape.chunk > 0;
+  for (std::int32_t token = 0; token < seq_len; ++token) {
+    bool seen = false;
+    for (std::int32_t query = 0; query < queries; ++query) {
+      const std::int32_t position = seq_len - queries + query;
+      if (position < 0 || (bounded && token > position)) continue;
+      if (shape.window > 0 && token <= position - shape.window) continue;
+      if (shape.chunk > 0 && token / shape.chunk != position / shape.chunk) continue;
+      seen = true;
+      const TokenRange own = visible_tokens(shape, position, seq_len);
+      RC_ASSERT(token >= own.first && token < own.last);
+    }
+    RC_ASSERT(seen == (token >= tokens.first && token < tokens.last));
+  }
+  if (tokens.empty()) {
+    RC_ASSERT(request.tiles == 1);
+  } else {
+    RC_ASSERT(request.first_tile == tokens.first / shape.tile_tokens);
+    RC_ASSERT(request.first_tile + request.tiles - 1 == (tokens.last - 1) / shape.tile_tokens);
+  }
+}
+
+// A plan by requests and heads would leave the eight heads of the long one to eight workers.
+TEST(DecodePlan, OneLongRequestAmongManyShort_IsSpreadOverAllWorkers) {
+  Batch batch{.shape = {.group = 4, .num_kv_heads = 8, .workers = 132}, .requests = {}};
+  for (int i = 0; i < 63; ++i) {
+    batch.add(static_cast<std::int32_t>(64 + i * std::int64_t{2654435761} % 15000), 1);
+  }
+  batch.add(100'000, 1);
+  std::vector<std::int64_t> load(132, 0);
+  for_each_segment(batch, [&](std::int32_t worker, const Segment& segment) {
+    load[static_cast<std::size_t>(worker)] += segment.last - segment.first;
+  });
+  const auto [least, most] = std::minmax_element(load.begin(), load.end());
+  EXPECT_LE(*most - *least, 1);
+  EXPECT_EQ(*most, batch.total / 132 + 1);
+}
+
+TEST(DecodePlan, EmptyAndPaddedRequests_HaveOneTileOrNone) {
+  Batch batch{.shape = {.group = 4, .num_kv_heads = 2, .workers = 3}, .requests = {}};
+  batch.add(0, 1);  // its rows are written: o = 0, lse = -inf
+  batch.add(0, 0);
+  batch.add(5, 0);
+  batch.add(3, 1);
+  std::vector<std::tuple<std::int32_t, std::int32_t>> items;
+  for_each_segment(batch, [&](std::int32_t /*worker*/, const Segment& segment) {
+    items.emplace_back(segment.index, segment.item);
+  });
+  EXPECT_EQ(items,
+            (std::vector<std::tuple<std::int32_t, std::int32_t>>{{0, 0}, {0, 1}, {3, 0}, {3, 1}}));
+}
+
+TEST(DecodePlan, NoQueries_NobodyWorks) {
+  Batch batch{.shape = {.workers = 4}, .requests = {}};
+  batch.add(100, 0);
+  for_each_segment(batch, [&](std::int32_t /*worker*/, const Segment& /*segment*/) { FAIL(); });
+}
+
+// More items than a grid's y and z axes could number.
+TEST(DecodePlan, HundredThousandItems_AreAllCovered) {
+  Batch batch{.shape = {.num_kv_heads = 2, .workers = 132}, .requests = {}};
+  for (int i = 0; i < 50'000; ++i) batch.add(1 + i % 3, 1);
+  std::int64_t tiles = 0;
+  for_each_segment(batch, [&](std::int32_t /*worker*/, const Segment& segment) {
+    tiles += segment.last - segment.first;
+  });
+  EXPECT_EQ(tiles, 100'000);
+}
+
+}  // namespace
+}  // namespace kernelpath::kernels::cuda

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/gqa_decode.h"
+#include "paged_case.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace kernelpath::testing {
+
+// Skips a test, with the reason printed, where there is no device.
+class GpuTest : public ::testing::Test {
+ protected:
+  void SetUp() override;
+  kernels::cuda::DeviceInfo device;
+};
+
+// A case on the device: its queries rounded to `query_type`, its pages, tables and lengths copied.
+// Entries of block tables beyond a request's pages name no page.
+class GpuCase {
+ public:
+  GpuCase(PagedCase& paged, const kernels::cuda::DeviceInfo& device,
+          attention::DataType query_type = attention::DataType::kBf16);
+
+  // Plans and launches on the default stream.
+  void run(const kernels::cuda::DecodeTuning& tuning = {});
+  // The same on a stream, without waiting.
+  void enqueue(kernels::cuda::StreamView stream, const kernels::cuda::DecodeTuning& tuning = {});
+  [[nodiscard]] Output output() const;
+  // The bits of the output rows.
+  [[nodiscard]] std::vector<std::uint16_t> bits() const;
+  // By the CPU's float64 reference, from the rounded queries and the stored cache.
+  [[nodiscard]] Output reference() const;
+  // Writes other lengths to the device; what was captured sees them.
+  void set_lengths(const std::vector<std::int32_t>& seq_lens);
+  void poison_output();
+
+  kernels::cuda::DecodeParams params;
+  kernels::cuda::DecodeWorkspace workspace;
+
+ private:
+  template <class T>
+  T* upload(const std::vector<T>& values);
+
+  PagedCase& paged_;
+  const kernels::cuda::DeviceInfo& device_;
+  std::vector<kernels::cuda::Buffer> buffers_;
+  std::int64_t rows_ = 0;
+  void* o_ = nullptr;
+  float* lse_ = nullptr;
+};
+
+// Asserts that a Result holds.
+template <class T>
+void expect_ok(const Result<T>& result) {
+  ASSERT_TRUE(result.has_value()) << result.error().text();
+}
+
+// What outputs of these types may differ by: |got - wanted| <= tolerance * (1 + |wanted|).
+float tolerance_of(attention::DataType cache, attention::DataType query);
+void expect_close(const Output& got, const Output& wanted, float tolerance);
+// Runs the case and compares with the reference.
+void expect_reference(PagedCase& paged, const kernels::cuda::DeviceInfo& device,
+                      attention::DataType query_type = attention::DataType::kBf16,
+                      const kernels::cuda::DecodeTuning& tuning = {});
+
+}  // namespace kernelpath::testing
