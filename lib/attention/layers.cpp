@@ -59,7 +59,8 @@ MetadataBuilder Attention::metadata_builder(const KvShard& shard) const {
 
 void Attention::forward(Kernels& kernels, const StepMetadata& metadata,
                         const ForwardArgs& args) const {
-  KERNELPATH_ASSERT((args.sinks != nullptr) == request_.sinks);
+  // Sinks join once: where the parts of several ranks are merged, they join there.
+  KERNELPATH_ASSERT((args.sinks != nullptr) == (request_.sinks && request_.context_parallel == 1));
   KERNELPATH_ASSERT((args.selected != nullptr) == request_.sparse);
   KERNELPATH_ASSERT((args.lse.data != nullptr) == request_.lse_base.has_value());
   AttentionParams params = params_of(*row_, request_.geometry, metadata);

@@ -19,7 +19,7 @@ struct ForwardArgs {
   std::int64_t o_stride = 0;  // between tokens; 0: num_heads * v_head_dim
   PagedRows k = {};           // this step's rows included
   PagedRows v = {};
-  const float* sinks = nullptr;  // [num_heads]; of layers that were built with sinks
+  const float* sinks = nullptr;  // [num_heads]; of layers that were built with sinks for one rank
   NaturalLse lse = {};           // [tokens, num_heads]; of layers that were built to return it
   const std::int32_t* selected = nullptr;  // [tokens, selected_stride]; of sparse layers
   std::int64_t selected_stride = 0;

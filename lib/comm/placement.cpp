@@ -22,6 +22,7 @@ Result<RankGrid> RankGrid::make(Communicator& world, std::int64_t tp, std::int64
   KERNELPATH_TRY(context, world.split(static_cast<int>(out.placement_.tp_rank)));
   out.tensor_ = std::move(tensor);
   out.context_ = std::move(context);
+  out.placement_.world = &world;
   out.placement_.tensor = out.tensor_.get();
   out.placement_.context = out.context_.get();
   return out;

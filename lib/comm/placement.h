@@ -16,7 +16,8 @@ struct Placement {
   std::int64_t tp_rank = 0;
   std::int64_t dcp = 1;
   std::int64_t dcp_rank = 0;
-  // The groups of this rank. Null: nothing is run, only planned.
+  // All ranks, and the groups of this one. Null: nothing is run, only planned.
+  Communicator* world = nullptr;
   Communicator* tensor = nullptr;
   Communicator* context = nullptr;
 

@@ -231,13 +231,27 @@ struct DeltaRuleParams {
   float* o = nullptr;              // [tokens, heads, value_dim]
 };
 
+// o[i, h, :] of attention over all keys from attention over disjoint parts of them (the shards of a
+// cache that several ranks hold). A part without keys (lse -inf) does not count, and `sinks`, which
+// are not in the parts, join once.
+struct MergeParams {
+  std::int64_t parts = 0;
+  std::int64_t n = 0;
+  std::int64_t heads = 0;
+  std::int64_t dim = 0;
+  const float* parts_o = nullptr;    // [parts, n, heads, dim]
+  const float* parts_lse = nullptr;  // [parts, n, heads], base e
+  const float* sinks = nullptr;      // [heads]; null: none
+  float* o = nullptr;                // [n, heads, dim]
+};
+
 // A step's body runs as one program on every thread of a team: all threads call the same
 // operations with the same arguments in the same order. An operation does the calling thread's
 // share and returns when all shares are done, so that what it wrote can be read. Sums do not depend
 // on the number of threads nor on the other tokens of a batch.
 class Ops : public attention::Kernels {
  public:
-  // y[i, :] = scale * table[tokens[i], :]. `y` is [n, table.cols].
+  // y[i, :] = scale * table[tokens[i], :], or 0 for a token below 0. `y` is [n, table.cols].
   virtual void embed(const WeightMatrix& table, std::span<const std::int32_t> tokens, float scale,
                      float* y) = 0;
   // The parts are independent of each other: fused projections are one call.
@@ -255,6 +269,9 @@ class Ops : public attention::Kernels {
   virtual void index_select(const IndexParams& params) = 0;
   virtual void short_conv(const ShortConvParams& params) = 0;
   virtual void delta_rule(const DeltaRuleParams& params) = 0;
+  virtual void merge(const MergeParams& params) = 0;
+  // Runs `body` on the thread that called Executor::run, while the others wait.
+  virtual void once(const std::function<void()>& body) = 0;
 };
 
 // Runs bodies on a device: once per thread of a team on the CPU.

@@ -24,6 +24,8 @@ attention::LayerRequest request_of(const DecoderSpec& spec, const LayerSpec& lay
   request.layout = options.layout;
   request.page_size = options.page_size;
   request.max_seq_len = options.max_seq_len;
+  request.context_parallel = options.shard.count;
+  if (options.shard.count > 1) request.lse_base = attention::LogBase::kE;
   if (layer.mixer != Mixer::kLatent) return request;
   const MlaSpec& mla = *spec.mla;
   request.mla = attention::MlaDims{.q_lora_rank = mla.q_lora_rank,
@@ -102,16 +104,16 @@ Result<void> AttentionLayers::add_layer(const DecoderSpec& spec, std::size_t num
   std::shared_ptr<AttentionLayer> layer;
   if (request.mla) {
     KERNELPATH_TRY(built, attention::MlaAttention::make(backend, request));
-    layer = std::make_shared<AttentionLayer>(
-        AttentionLayer{.name = name,
-                       .attention = built,
-                       .kind = kind_of(request.geometry, backend, built.metadata_builder())});
+    layer = std::make_shared<AttentionLayer>(AttentionLayer{
+        .name = name,
+        .attention = built,
+        .kind = kind_of(request.geometry, backend, built.metadata_builder(options.shard))});
   } else {
     KERNELPATH_TRY(built, attention::Attention::make(backend, request));
-    layer = std::make_shared<AttentionLayer>(
-        AttentionLayer{.name = name,
-                       .attention = built,
-                       .kind = kind_of(request.geometry, backend, built.metadata_builder())});
+    layer = std::make_shared<AttentionLayer>(AttentionLayer{
+        .name = name,
+        .attention = built,
+        .kind = kind_of(request.geometry, backend, built.metadata_builder(options.shard))});
   }
   layer->name = table_.add(name, layer);
   layers_[number] = std::move(layer);

@@ -6,6 +6,7 @@
 #include "model/gguf_model.h"
 #include "model/model.h"
 #include "model/quantization.h"
+#include "model/shard.h"
 
 #include <fmt/format.h>
 
@@ -38,6 +39,20 @@ Result<void> add_gguf_rope(const TensorFiles& files, std::string_view architectu
   return {};
 }
 
+// Layers without data, each projection with its scheme and with what this rank keeps of it.
+Result<Parameters> empty_layers(const DecoderSpec& spec, const QuantizationPlan& plan,
+                                const comm::Placement& ranks) {
+  Parameters out = make_parameters(spec);
+  for_each_linear(out, [&](Linear& linear) {
+    if (linear.quantizable) linear.scheme = plan.scheme_of(linear.module);
+  });
+  for_each_stacked(out, [&](StackedLinear& stacked) {
+    stacked.scheme = plan.stacked_scheme_of(stacked.module);
+  });
+  KERNELPATH_CHECK_OK(shard_parameters(out, spec, ranks));
+  return out;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Model>> build(const config::ModelConfig& config, const std::string& folder,
@@ -51,19 +66,28 @@ Result<std::unique_ptr<Model>> build(const config::ModelConfig& config, const st
   KERNELPATH_TRY(family, family_of(own, options.class_name));
   KERNELPATH_TRY(spec, make_spec(own, *family));
   KERNELPATH_TRY(plan, QuantizationPlan::make(own.quantization));
-  KERNELPATH_TRY(attention, AttentionLayers::make(spec, options.attention));
+  KERNELPATH_TRY(parameters, empty_layers(spec, plan, options.ranks));
+  KERNELPATH_TRY(attention,
+                 AttentionLayers::make(spec_of_rank(spec, options.ranks.tp), options.attention));
+  const auto make_decoder = [&] {
+    return std::make_unique<Decoder>(Decoder::Parts{.spec = spec_of_rank(spec, options.ranks.tp),
+                                                    .parameters = std::move(parameters),
+                                                    .attention = std::move(attention),
+                                                    .ranks = options.ranks},
+                                     executor);
+  };
   auto files = TensorFiles::open(folder);
   if (!files) {
     // Shapes are there without any file; a broken file is an error all the same.
     const bool absent = files.error().code == ErrorCode::kInputMissing;
     if (!options.shape_only || !absent) return fail(files.error());
-    return std::make_unique<Decoder>(std::move(spec), std::move(attention), plan, executor);
+    return make_decoder();
   }
   if (config.gguf) {
     KERNELPATH_CHECK_OK(add_gguf_rope(*files, config.model_type.value_or(""), spec));
     files->rename(name_of_gguf_tensor);
   }
-  auto decoder = std::make_unique<Decoder>(std::move(spec), std::move(attention), plan, executor);
+  auto decoder = make_decoder();
   KERNELPATH_CHECK_OK(options.shape_only ? decoder->measure(*files, options.load_threads)
                                          : decoder->load(*files, options.load_threads));
   return std::unique_ptr<Model>(std::move(decoder));

@@ -1,5 +1,7 @@
 #include "model/decoder.h"
 
+#include "comm/agree.h"
+#include "kv/layout.h"
 #include "model/absorb.h"
 #include "model/pass.h"
 
@@ -81,6 +83,7 @@ void run_layer(const LayerPass& at) {
     input = b.h;
   }
   mix(at, input, b.y);
+  sum_over_ranks(pass, b.y);
   add_to_stream(pass, layer.attn_out);
   if (!pass.spec.family->parallel) {  // else both read the one norm before attention
     input = b.x;
@@ -90,6 +93,7 @@ void run_layer(const LayerPass& at) {
     }
   }
   feed_forward(at, input, b.y);
+  sum_over_ranks(pass, b.y);
   add_to_stream(pass, layer.mlp_out);
 }
 
@@ -127,19 +131,13 @@ void rotate(const LayerPass& at, const RopeRows& rows) {
                     .sin = at.pass.buffers.sin[at.spec.rope_table]});
 }
 
-Decoder::Decoder(DecoderSpec spec, AttentionLayers attention, const QuantizationPlan& plan,
-                 kernels::Executor& executor)
-    : spec_(std::move(spec)),
-      attention_(std::move(attention)),
-      parameters_(make_parameters(spec_)),
+Decoder::Decoder(Parts parts, kernels::Executor& executor)
+    : spec_(std::move(parts.spec)),
+      attention_(std::move(parts.attention)),
+      parameters_(std::move(parts.parameters)),
       cache_rows_(make_cache_rows(spec_)),
-      executor_(executor) {
-  for_each_linear(parameters_, [&](Linear& linear) {
-    if (linear.quantizable) linear.scheme = plan.scheme_of(linear.module);
-  });
-  for_each_stacked(parameters_, [&](StackedLinear& stacked) {
-    stacked.scheme = plan.stacked_scheme_of(stacked.module);
-  });
+      executor_(executor),
+      ranks_(parts.ranks) {
   needs_ = list_needs(parameters_);
   tensors_.reserve(needs_.size());
   for (const Need& need : needs_) tensors_.push_back({need.names.front(), need.shape});
@@ -163,6 +161,7 @@ Result<void> Decoder::load(const checkpoint::TensorFiles& files, int threads) {
   weights_ = std::move(store.kept);
   absorbed_ = std::move(absorbed);
   warnings_ = std::move(store.warnings);
+  keep_biases_once();
   make_expert_views();
   loaded_ = true;
   return {};
@@ -172,6 +171,14 @@ LoadRequest Decoder::request(int threads) const {
   return {.num_layers = static_cast<std::int64_t>(spec_.layers.size()),
           .tied = spec_.tied,
           .threads = threads};
+}
+
+// A bias of what is summed over ranks is added by the first.
+void Decoder::keep_biases_once() {
+  if (ranks_.place().tp_rank == 0) return;
+  for_each_linear(parameters_, [](Linear& linear) {
+    if (linear.splits(1)) linear.bias = nullptr;
+  });
 }
 
 void Decoder::make_expert_views() {
@@ -184,8 +191,9 @@ void Decoder::make_expert_views() {
       kernels::Expert view{.gate = moe.gate_up.w[e], .up = {}, .down = moe.down.w[e]};
       const auto number = static_cast<std::int64_t>(e);
       if (moe.gate_up.has_bias) {
+        const bool first_rank = ranks_.place().tp_rank == 0;
         view.gate_bias = moe.gate_up.bias + number * moe.gate_up.out;
-        view.down_bias = moe.down.bias + number * moe.down.out;
+        view.down_bias = first_rank ? moe.down.bias + number * moe.down.out : nullptr;
       }
       moe.views.push_back(view);
     }
@@ -197,7 +205,7 @@ bool Decoder::rope_depends_on_length() const {
 }
 
 std::int64_t Decoder::workspace_bytes(const StepSize& size) const {
-  return Workspace::bytes(spec_, size);
+  return Workspace::bytes(spec_, ranks_.place(), size);
 }
 
 Result<void> Decoder::check(const Step& step) const {
@@ -233,6 +241,30 @@ Result<void> Decoder::check(const Step& step) const {
   return {};
 }
 
+// Which rows of this rank's embedding the tokens are, and where index keys lie.
+void Decoder::fill_rank_tables(const Step& step) {
+  const Buffers& b = workspace_.buffers();
+  const comm::Placement& place = ranks_.place();
+  if (place.tp > 1) {
+    const Run own = vocabulary_of_rank(spec_.vocab_size, place.tp, place.tp_rank);
+    for (std::size_t i = 0; i < step.tokens.size(); ++i) {
+      const std::int64_t row = step.tokens[i] - own.first;
+      b.rank_tokens[i] = row >= 0 && row < own.count ? static_cast<std::int32_t>(row) : -1;
+    }
+  }
+  if (place.dcp == 1 || !spec_.index) return;
+  const std::int64_t block = step.metadata.page_size * place.dcp;
+  const auto& starts = step.metadata.query_start;
+  for (std::size_t r = 0; r + 1 < starts.size(); ++r) {
+    const std::int32_t* const blocks =
+        step.metadata.block_table.data() +
+        static_cast<std::int64_t>(r) * step.metadata.block_table_stride;
+    for (std::int32_t i = starts[r]; i < starts[r + 1]; ++i) {
+      b.index_slots[i] = kv::slot_of(blocks, step.positions[static_cast<std::size_t>(i)], block);
+    }
+  }
+}
+
 // Angles, and the factors of queries that grow with their position.
 void Decoder::fill_tables(const Step& step) {
   const Buffers& b = workspace_.buffers();
@@ -248,6 +280,7 @@ void Decoder::fill_tables(const Step& step) {
   for (std::size_t t = 0; t < ropes_.size(); ++t) {
     ropes_[t].fill(step.positions, lengths, b.cos[t], b.sin[t]);
   }
+  fill_rank_tables(step);
   if (spec_.floor_scale <= 0.0) return;
   for (std::size_t i = 0; i < step.positions.size(); ++i) {
     const double place = std::floor(static_cast<double>(step.positions[i] + 1) / spec_.floor_scale);
@@ -255,17 +288,45 @@ void Decoder::fill_tables(const Step& step) {
   }
 }
 
-void Decoder::run(kernels::Ops& ops, const Step& step, float* logits) const {
+void Decoder::embed(const Pass& pass) const {
+  const Buffers& b = pass.buffers;
+  const bool splits = pass.ranks.splits_tensors();
+  const std::span<const std::int32_t> tokens =
+      splits ? std::span<const std::int32_t>(b.rank_tokens, pass.step.tokens.size())
+             : pass.step.tokens;
+  pass.ops.embed(parameters_.embedding.w, tokens, spec_.embedding_scale, b.x);
+  sum_over_ranks(pass, b.x);
+}
+
+void Decoder::project_logits(const Pass& pass, float* logits) const {
+  const auto rows = static_cast<std::int64_t>(pass.step.logit_rows.size());
+  const Buffers& b = pass.buffers;
+  const Linear& head = spec_.tied ? parameters_.embedding : parameters_.lm_head;
+  if (!pass.ranks.splits_tensors()) {
+    const std::array parts{project(head, rows, b.last, logits)};
+    return pass.ops.matmul(parts);
+  }
+  const std::int64_t width = widest_vocabulary(spec_.vocab_size, pass.ranks.place().tp);
+  const std::array parts{project(head, rows, b.last, b.rank_logits, width)};
+  pass.ops.matmul(parts);
+  gather_logits(pass, rows, logits);
+}
+
+void Decoder::run(kernels::Ops& ops, const Step& step, float* logits) {
   const Buffers& b = workspace_.buffers();
+  attention::BatchView block_batch = step.metadata.view();
+  block_batch.page_size *= ranks_.place().dcp;
   const Pass pass{.spec = spec_,
                   .parameters = parameters_,
                   .step = step,
                   .buffers = b,
                   .ops = ops,
                   .attention = attention_,
+                  .ranks = ranks_,
                   .n = static_cast<std::int64_t>(step.tokens.size()),
-                  .batch = step.metadata.view()};
-  ops.embed(parameters_.embedding.w, step.tokens, spec_.embedding_scale, b.x);
+                  .batch = step.metadata.view(),
+                  .block_batch = block_batch};
+  embed(pass);
   for (std::size_t l = 0; l < spec_.layers.size(); ++l) {
     run_layer({pass, spec_.layers[l], parameters_.layers[l], step.caches[l], attention_.layer(l)});
   }
@@ -282,24 +343,30 @@ void Decoder::run(kernels::Ops& ops, const Step& step, float* logits) const {
             .weight_offset = spec_.family->norm_offset,
             .eps = spec_.eps,
             .x_rows = step.logit_rows.data()});
-  const Linear& head = spec_.tied ? parameters_.embedding : parameters_.lm_head;
-  const std::array parts{project(head, rows, b.last, logits)};
-  ops.matmul(parts);
+  project_logits(pass, logits);
   if (spec_.logit_scale == 1.0F && spec_.final_softcap == 0.0F) return;
   ops.scale_and_cap(rows * spec_.vocab_size, spec_.logit_scale, spec_.final_softcap, logits);
 }
 
-Result<void> Decoder::forward(const Step& step, float* logits) {
+Result<void> Decoder::prepare(const Step& step) {
   KERNELPATH_CHECK_OK(check(step));
-  if (step.tokens.empty()) return {};
   StepSize size{.tokens = static_cast<std::int64_t>(step.tokens.size()),
                 .logit_rows = static_cast<std::int64_t>(step.logit_rows.size()),
                 .longest = *std::ranges::max_element(step.metadata.seq_lens),
                 .threads = executor_.threads()};
-  KERNELPATH_CHECK_OK(workspace_.prepare(spec_, size));
-  KERNELPATH_CHECK_OK(attention_.begin(step.metadata));
+  KERNELPATH_CHECK_OK(workspace_.prepare(spec_, ranks_.place(), size));
+  return attention_.begin(step.metadata);
+}
+
+Result<void> Decoder::forward(const Step& step, float* logits) {
+  if (step.tokens.empty()) return check(step);
+  const Result<void> prepared = prepare(step);
+  // A rank that cannot go on must not leave the others waiting inside the step.
+  KERNELPATH_CHECK_OK(
+      ranks_.place().world == nullptr ? prepared : comm::agree(*ranks_.place().world, prepared));
   fill_tables(step);
   executor_.run([&](kernels::Ops& ops) { run(ops, step, logits); });
+  if (ranks_.failure()) return fail(*ranks_.failure());
   return {};
 }
 

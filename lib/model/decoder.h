@@ -5,6 +5,7 @@
 #include "model/layers.h"
 #include "model/load_weights.h"
 #include "model/model.h"
+#include "model/rank_ops.h"
 #include "model/rope_table.h"
 #include "model/spec.h"
 #include "model/workspace.h"
@@ -15,12 +16,19 @@
 
 namespace kernelpath::model {
 
+struct Pass;
+
 // The decoder of every family.
 class Decoder : public Model {
  public:
-  // Empty layers, each projection with its scheme; no data.
-  Decoder(DecoderSpec spec, AttentionLayers attention, const QuantizationPlan& plan,
-          kernels::Executor& executor);
+  // What a decoder is made of: of several ranks, this one's.
+  struct Parts {
+    DecoderSpec spec;
+    Parameters parameters;  // without data
+    AttentionLayers attention;
+    comm::Placement ranks;
+  };
+  Decoder(Parts parts, kernels::Executor& executor);
   Decoder(const Decoder&) = delete;  // needs_ and the layers point into it
   Decoder& operator=(const Decoder&) = delete;
   ~Decoder() override = default;
@@ -46,7 +54,12 @@ class Decoder : public Model {
   [[nodiscard]] LoadRequest request(int threads) const;
   [[nodiscard]] Result<void> check(const Step& step) const;
   void fill_tables(const Step& step);
-  void run(kernels::Ops& ops, const Step& step, float* logits) const;
+  void fill_rank_tables(const Step& step);
+  [[nodiscard]] Result<void> prepare(const Step& step);
+  void embed(const Pass& pass) const;
+  void run(kernels::Ops& ops, const Step& step, float* logits);
+  void project_logits(const Pass& pass, float* logits) const;
+  void keep_biases_once();
   void make_expert_views();
 
   DecoderSpec spec_;
@@ -62,6 +75,7 @@ class Decoder : public Model {
   HugeMemory absorbed_;
   WeightBytes weight_bytes_;
   Workspace workspace_;
+  RankOps ranks_;
   bool loaded_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include "kernels/ops.h"
 #include "model/quantization.h"
 #include "model/spec.h"
+#include "model/split.h"
 
 #include <cstdint>
 #include <string>
@@ -19,12 +20,13 @@ struct Vector {
   std::string alias = {};  // another name in some files
   std::vector<std::int64_t> shape = {};
   const float* data = nullptr;
+  Split split = {};  // what of the file's tensor has `shape`
 
   [[nodiscard]] bool exists() const { return !name.empty(); }
   [[nodiscard]] std::int64_t size() const;
 };
 
-// A projection y = W x + b.
+// A projection y = W x + b. Of one that is split among ranks, `out` and `in` are this rank's.
 struct Linear {
   std::string module = {};  // "model.layers.0.self_attn.q_proj"; empty: there is none
   std::string alias = {};   // another name of the module in some files
@@ -35,8 +37,13 @@ struct Linear {
   Scheme scheme = {};
   kernels::WeightMatrix w = {};
   const float* bias = nullptr;
+  Split split = {};  // of the file's rows (dim 0) or columns (dim 1)
 
   [[nodiscard]] bool exists() const { return !module.empty(); }
+  // Sizes in the file.
+  [[nodiscard]] std::int64_t stored_out() const { return splits(0) ? split.whole : out; }
+  [[nodiscard]] std::int64_t stored_in() const { return splits(1) ? split.whole : in; }
+  [[nodiscard]] bool splits(std::size_t dim) const { return split.exists() && split.dim == dim; }
 };
 
 // Experts in one tensor [experts, in, out], or in mxfp4 blocks [experts, out, in / 32, 16].
@@ -49,8 +56,12 @@ struct StackedLinear {
   Scheme scheme = {};
   std::vector<kernels::WeightMatrix> w = {};  // one per expert
   const float* bias = nullptr;                // [experts, out]
+  Split split = {};                           // of outputs (dim 0) or inputs (dim 1)
 
   [[nodiscard]] bool exists() const { return !module.empty(); }
+  [[nodiscard]] std::int64_t stored_out() const { return splits(0) ? split.whole : out; }
+  [[nodiscard]] std::int64_t stored_in() const { return splits(1) ? split.whole : in; }
+  [[nodiscard]] bool splits(std::size_t dim) const { return split.exists() && split.dim == dim; }
 };
 
 struct HeadsWeights {

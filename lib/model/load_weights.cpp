@@ -1,8 +1,9 @@
-#include "model/load_weights.h"
-
 #include "base/rounding.h"
 #include "base/text.h"
 #include "checkpoint/nan_scan.h"
+#include "kernels/weight_matrix.h"
+#include "model/load_weights.h"
+#include "model/stored_part.h"
 
 #include <fmt/format.h>
 
@@ -32,12 +33,35 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// A need with the tensor that answers it.
+// A need with the tensor that answers it, or the part of it that is kept.
 struct Match {
   const Need* need = nullptr;
-  const StoredTensor* tensor = nullptr;
+  StoredPart part;
   std::byte* place = nullptr;
+
+  [[nodiscard]] const StoredTensor& tensor() const { return part.tensor(); }
 };
+
+StoredPart part_of(const Need& need, const StoredTensor& tensor) {
+  return need.kept ? StoredPart(tensor, *need.kept) : StoredPart(tensor);
+}
+
+// Columns of the blocks that the type of a tensor is made of.
+std::int64_t columns_of_block(std::string_view type) {
+  using kernels::WeightFormat;
+  if (type == "q8_0") return weight_block_cols(WeightFormat::kQ8_0);
+  if (type == "q4_0") return weight_block_cols(WeightFormat::kQ4_0);
+  return type == "q4_K" ? weight_block_cols(WeightFormat::kQ4K) : 1;
+}
+
+// What is wrong with keeping that part of a tensor; empty: nothing.
+std::string cut_blocks(const Need& need, const StoredTensor& tensor) {
+  if (!need.kept || need.kept->dim + 1 != tensor.shape.size()) return "";
+  const std::int64_t block = columns_of_block(tensor.type);
+  if (need.kept->keeps_blocks(block)) return "";
+  return fmt::format("{}: {} of {} columns a rank cut its {} blocks of {} columns", tensor.name,
+                     need.kept->kept(), need.kept->whole, tensor.type, block);
+}
 
 // One element may be written [] or [1].
 bool same_shape(const std::vector<std::int64_t>& asked, const std::vector<std::int64_t>& found) {
@@ -70,8 +94,10 @@ class Matcher {
     } else if (std::ranges::find(need.types, tensor->type) == need.types.end()) {
       mistyped_.push_back(fmt::format("{} is {}, not {}", tensor->name, tensor->type,
                                       fmt::join(need.types, " or ")));
+    } else if (std::string cut = cut_blocks(need, *tensor); !cut.empty()) {
+      cut_.push_back(std::move(cut));
     } else {
-      matches_.push_back({.need = &need, .tensor = tensor});
+      matches_.push_back({.need = &need, .part = part_of(need, *tensor)});
     }
   }
 
@@ -90,7 +116,8 @@ class Matcher {
     }
     const std::size_t wrong =
         missing_.size() + unknown_.size() + misshaped_.size() + mistyped_.size();
-    if (wrong == 0) return std::move(matches_);
+    if (wrong == 0 && cut_.empty()) return std::move(matches_);
+    if (wrong == 0) return too_many_ranks();
     return fail(Error{.code = ErrorCode::kCheckpoint,
                       .message = report(),
                       .file = files_.files().empty() ? "" : parent_of(files_.files()[0]),
@@ -99,6 +126,14 @@ class Matcher {
   }
 
  private:
+  [[nodiscard]] Unexpected too_many_ranks() const {
+    return fail(Error{
+        .code = ErrorCode::kUnavailable,
+        .message = fmt::format("weights cannot be divided among so many ranks: {}", listed(cut_)),
+        .where = "--tp",
+        .hint = "choose fewer ranks, so that each has whole blocks"});
+  }
+
   static std::string parent_of(const std::string& path) {
     const std::size_t slash = path.rfind('/');
     return slash == std::string::npos ? path : path.substr(0, slash);
@@ -133,6 +168,7 @@ class Matcher {
   std::vector<std::string> unknown_;
   std::vector<std::string> misshaped_;
   std::vector<std::string> mistyped_;
+  std::vector<std::string> cut_;
 };
 
 // What one thread does at a time: a piece of a tensor that is kept as it is, or a whole tensor.
@@ -144,13 +180,13 @@ struct Task {
 
 bool is_converted(const Match& match) {
   const std::vector<std::string_view>& direct = match.need->direct_types;
-  return match.need->convert && std::ranges::find(direct, match.tensor->type) == direct.end();
+  return match.need->convert && std::ranges::find(direct, match.tensor().type) == direct.end();
 }
 
 std::vector<Task> make_tasks(std::span<const Match> matches) {
   std::vector<Task> tasks;
   for (const Match& match : matches) {
-    const std::int64_t total = match.tensor->bytes;
+    const std::int64_t total = match.tensor().bytes;
     const std::int64_t step = is_converted(match) ? std::max<std::int64_t>(total, 1) : kChunkBytes;
     for (std::int64_t first = 0; first < total; first += step) {
       tasks.push_back({&match, first, std::min(step, total - first)});
@@ -200,12 +236,12 @@ class Reader {
     } else {
       bytes = {match.place + task.first, size};
     }
-    KERNELPATH_CHECK_OK(files_.read(*match.tensor, task.first, bytes));
-    if (checkpoint::holds_nan(match.tensor->type, bytes)) {
+    KERNELPATH_CHECK_OK(match.part.read(files_, task.first, bytes));
+    if (checkpoint::holds_nan(match.tensor().type, bytes)) {
       const std::lock_guard lock(mutex_);
-      with_nan_.insert(match.tensor->name);
+      with_nan_.insert(match.tensor().name);
     }
-    if (converted) match.need->convert(*match.tensor, bytes, match.place);
+    if (converted) match.need->convert(match.tensor(), bytes, match.place);
     return {};
   }
 
@@ -221,12 +257,13 @@ WeightSizes sizes_of(std::span<const Match> matches, int threads) {
   std::int64_t largest = 0;
   std::int64_t converted = 0;
   for (const Match& match : matches) {
-    const std::int64_t bytes = round_up(match.need->resident_bytes(*match.tensor), kAlignment);
+    const StoredTensor& tensor = match.tensor();
+    const std::int64_t bytes = round_up(match.need->resident_bytes(tensor), kAlignment);
     (match.need->temporary ? out.temporary : out.kept) += bytes;
-    out.stored += match.tensor->bytes;
+    out.stored += tensor.bytes;
     if (!is_converted(match)) continue;
-    largest = std::max(largest, match.tensor->bytes);
-    converted += match.tensor->bytes;
+    largest = std::max(largest, tensor.bytes);
+    converted += tensor.bytes;
   }
   out.conversion = std::min(converted, largest * threads);
   out.tensors = static_cast<std::int64_t>(matches.size());
@@ -245,8 +282,8 @@ Result<void> place_all(std::vector<Match>& matches, WeightStore& store) {
   for (Match& match : matches) {
     std::byte*& at = match.need->temporary ? temporary_at : kept_at;
     match.place = at;
-    at += round_up(match.need->resident_bytes(*match.tensor), kAlignment);
-    match.need->bind(*match.tensor, match.place);
+    at += round_up(match.need->resident_bytes(match.tensor()), kAlignment);
+    match.need->bind(match.tensor(), match.place);
   }
   return {};
 }
@@ -259,7 +296,7 @@ Result<WeightSizes> measure_weights(const TensorFiles& files, std::span<const Ne
   for (const Need& need : needs) matcher.add(need);
   std::vector<json::Warning> warnings;
   KERNELPATH_TRY(matches, matcher.finish(warnings));
-  for (const Match& match : matches) match.need->bind(*match.tensor, nullptr);
+  for (const Match& match : matches) match.need->bind(match.tensor(), nullptr);
   return sizes_of(matches, std::max(request.threads, 1));
 }
 

@@ -38,17 +38,23 @@ void norm_heads(const LayerPass& at, const Vector& weight, float* rows, std::int
                 std::int64_t stride) {
   const DecoderSpec& spec = at.pass.spec;
   const bool whole = spec.qk_norm == QkNorm::kWhole;
-  at.pass.ops.norm({.kind = kernels::NormKind::kRms,
-                    .n = at.pass.n,
-                    .groups = whole ? 1 : heads,
-                    .dim = whole ? heads * spec.head_dim : spec.head_dim,
-                    .x = rows,
-                    .x_stride = stride,
-                    .y = rows,
-                    .y_stride = stride,
-                    .weight = weight.data,
-                    .weight_offset = weight.exists() ? spec.family->norm_offset : 0.0F,
-                    .eps = spec.eps});
+  const kernels::NormParams params{
+      .kind = kernels::NormKind::kRms,
+      .n = at.pass.n,
+      .groups = whole ? 1 : heads,
+      .dim = whole ? weight.size() : spec.head_dim,
+      .x = rows,
+      .x_stride = stride,
+      .y = rows,
+      .y_stride = stride,
+      .weight = weight.data,
+      .weight_offset = weight.exists() ? spec.family->norm_offset : 0.0F,
+      .eps = spec.eps};
+  if (whole && at.pass.ranks.splits_tensors()) {
+    norm_all_heads(at, params);
+  } else {
+    at.pass.ops.norm(params);
+  }
 }
 
 void norm_qk(const LayerPass& at, const Qkv& qkv) {
@@ -85,6 +91,8 @@ void attend(const LayerPass& at, const Qkv& qkv) {
                    .page_size = pass.batch.page_size,
                    .k_rows = at.cache.k,
                    .v_rows = at.cache.v});
+  const bool shards = pass.ranks.splits_context();
+  const float* const sinks = at.layer.heads.sinks.data;
   std::get<attention::Attention>(at.attention->attention)
       .forward(pass.ops, at.metadata(),
                {.q = qkv.q,
@@ -92,7 +100,9 @@ void attend(const LayerPass& at, const Qkv& qkv) {
                 .o = pass.buffers.o,
                 .k = at.cache.k,
                 .v = at.cache.v,
-                .sinks = at.layer.heads.sinks.data});
+                .sinks = shards ? nullptr : sinks,
+                .lse = {shards ? pass.buffers.lse : nullptr}});
+  if (shards) merge_shards(at, spec.head_dim, sinks, pass.buffers.o);
 }
 
 }  // namespace

@@ -90,6 +90,24 @@ void append_row(const LayerPass& at, const float* rows, std::int64_t width,
                       .v_rows = {}});
 }
 
+// Every rank keeps the index keys of all tokens of a block, whatever else of the block is its own.
+void append_index_key(const LayerPass& at) {
+  const Pass& pass = at.pass;
+  const std::int64_t head_dim = pass.spec.index->head_dim;
+  if (!pass.ranks.splits_context()) {
+    return append_row(at, pass.buffers.index_k, head_dim, at.cache.index);
+  }
+  pass.ops.append({.num_tokens = pass.n,
+                   .num_kv_heads = 1,
+                   .head_dim = head_dim,
+                   .v_head_dim = 0,
+                   .k = pass.buffers.index_k,
+                   .slot_mapping = pass.buffers.index_slots,
+                   .page_size = pass.block_batch.page_size,
+                   .k_rows = at.cache.index,
+                   .v_rows = {}});
+}
+
 // Fills buffers.selected with the keys that each token may see.
 void choose_keys(const LayerPass& at, const float* x) {
   const Pass& pass = at.pass;
@@ -121,8 +139,8 @@ void choose_keys(const LayerPass& at, const float* x) {
   }
   const float heads_scale = 1.0F / std::sqrt(static_cast<float>(index.heads));
   pass.ops.scale_and_cap(pass.n * index.heads, heads_scale, 0.0F, b.index_weights);
-  append_row(at, b.index_k, index.head_dim, at.cache.index);
-  pass.ops.index_select({.batch = pass.batch,
+  append_index_key(at);
+  pass.ops.index_select({.batch = pass.block_batch,
                          .num_tokens = pass.n,
                          .heads = index.heads,
                          .head_dim = index.head_dim,
@@ -144,8 +162,11 @@ void attend(const LayerPass& at) {
     args.selected = pass.buffers.selected;
     args.selected_stride = pass.spec.index->top_k;
   }
+  const bool shards = pass.ranks.splits_context();
+  if (shards) args.lse = {pass.buffers.lse};
   std::get<attention::MlaAttention>(at.attention->attention)
       .forward_mqa(pass.ops, at.metadata(), args);
+  if (shards) merge_shards(at, pass.spec.mla->kv_lora_rank, nullptr, pass.buffers.latent_out);
 }
 
 // o[i, h] = W_UV latent_out[i, h].

@@ -3,6 +3,7 @@
 #include "attention/metadata.h"
 #include "attention/params.h"
 #include "base/result.h"
+#include "comm/placement.h"
 #include "config/model_config.h"
 #include "json/document.h"
 #include "kernels/ops.h"
@@ -24,8 +25,9 @@ struct CacheRows {
   std::int64_t num_kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t v_head_dim = 0;
-  std::int64_t index_head_dim = 0;  // per token: one index key more, in pages of its own
-  std::int64_t state_floats = 0;    // per request: recurrent state, float32
+  // Per token: one index key more, in pages of its own. Every rank keeps those of all tokens.
+  std::int64_t index_head_dim = 0;
+  std::int64_t state_floats = 0;  // per request: recurrent state, float32
   // Tokens that queries can still see: a sliding window or the chunk size; 0: all.
   std::int64_t window = 0;
   std::int64_t chunk = 0;
@@ -88,6 +90,9 @@ struct AttentionOptions {
   attention::KvLayout layout = attention::KvLayout::kNhd;
   std::int64_t page_size = 16;
   std::int64_t max_seq_len = 0;  // the longest sequence there will be; 0: unknown
+  // The tokens whose keys this rank's cache holds. A block of Step::metadata's block table holds
+  // page_size of them, and count times as many tokens together with the other ranks'.
+  attention::KvShard shard = {};
 };
 
 struct BuildOptions {
@@ -99,6 +104,8 @@ struct BuildOptions {
   // built-in ones. See resolve_class().
   std::string class_name = {};
   AttentionOptions attention = {};
+  // This rank's place. Without communicators nothing can be run.
+  comm::Placement ranks = {};
 };
 
 // A model on a device. forward() is not re-entrant; everything else is constant after build().
@@ -136,7 +143,8 @@ class Model {
 // bound and read. `executor` must outlive the model.
 // Errors: kUsageUnknown (architecture or class without implementation; near matches), kConfig…,
 // kCheckpoint (all missing, unknown and misshaped tensors at once), kInputMissing (no weights),
-// kResource (no memory), kUnavailable (a quantisation that no kernel has).
+// kResource (no memory), kUnavailable (a quantisation that no kernel has; sizes or blocks of
+// quantised weights that so many ranks cannot divide).
 Result<std::unique_ptr<Model>> build(const config::ModelConfig& config, const std::string& folder,
                                      kernels::Executor& executor, const BuildOptions& options = {});
 

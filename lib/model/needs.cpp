@@ -93,9 +93,10 @@ void split_blocks(const StoredTensor& tensor, std::span<const std::byte> stored,
 // Collects the needs of one model.
 class NeedList {
  public:
-  void vector(std::vector<std::string> names, std::vector<std::int64_t> shape,
-              const float** target) {
+  void vector(std::vector<std::string> names, std::vector<std::int64_t> shape, const float** target,
+              const std::optional<Split>& kept) {
     Need need{.names = std::move(names), .shape = std::move(shape), .types = float_types()};
+    need.kept = kept;
     need.resident_bytes = [](const StoredTensor& t) {
       return t.bytes / (float_format(t.type) == WeightFormat::kF32 ? 1 : 2) *
              (float_format(t.type) == WeightFormat::kF32 ? 1 : 4);
@@ -115,7 +116,9 @@ class NeedList {
   void linear(Linear& linear, bool temporary) {
     const std::size_t first = needs_.size();
     weights(linear);
-    if (linear.has_bias) vector(names_of(linear, "bias"), {linear.out}, &linear.bias);
+    if (linear.has_bias) {
+      vector(names_of(linear, "bias"), {linear.stored_out()}, &linear.bias, rows_of(linear, 1, 0));
+    }
     for (std::size_t i = first; i < needs_.size(); ++i) needs_[i].temporary = temporary;
   }
 
@@ -126,13 +129,35 @@ class NeedList {
       float_experts(stacked);
     }
     if (stacked.has_bias) {
-      vector({stacked.module + "_bias"}, {stacked.experts, stacked.out}, &stacked.bias);
+      vector({stacked.module + "_bias"}, {stacked.experts, stacked.stored_out()}, &stacked.bias,
+             rows_of(stacked, 1, 1));
     }
   }
 
   [[nodiscard]] std::vector<Need> take() { return std::move(needs_); }
 
  private:
+  // How a projection's split shows in a tensor that has, in its dimension `at`, one index for
+  // `unit` rows or columns of it.
+  template <class Projection>
+  static std::optional<Split> rows_of(const Projection& projection, std::int64_t unit,
+                                      std::size_t at) {
+    if (!projection.splits(0)) return std::nullopt;
+    return projection.split.in_units(unit, at);
+  }
+  template <class Projection>
+  static std::optional<Split> columns_of(const Projection& projection, std::int64_t unit,
+                                         std::size_t at) {
+    if (!projection.splits(1)) return std::nullopt;
+    return projection.split.in_units(unit, at);
+  }
+  // Of a matrix [rows, columns] where a row stands for `row_unit` of them and so on.
+  static std::optional<Split> matrix_part(const Linear& linear, std::int64_t row_unit,
+                                          std::int64_t column_unit) {
+    const std::optional<Split> rows = rows_of(linear, row_unit, 0);
+    return rows ? rows : columns_of(linear, column_unit, 1);
+  }
+
   static std::vector<std::string> names_of(const Linear& linear, std::string_view part) {
     std::vector<std::string> out = {fmt::format("{}.{}", linear.module, part)};
     if (!linear.alias.empty()) out.push_back(fmt::format("{}.{}", linear.alias, part));
@@ -142,8 +167,10 @@ class NeedList {
   // A tensor that is kept as it is stored.
   void as_stored(std::vector<std::string> names, std::vector<std::int64_t> shape,
                  std::vector<std::string_view> types,
-                 std::function<void(const StoredTensor&, std::byte*)> bind) {
+                 std::function<void(const StoredTensor&, std::byte*)> bind,
+                 std::optional<Split> kept) {
     Need need{.names = std::move(names), .shape = std::move(shape), .types = std::move(types)};
+    need.kept = std::move(kept);
     need.resident_bytes = stored_bytes;
     need.bind = std::move(bind);
     needs_.push_back(std::move(need));
@@ -184,9 +211,10 @@ class NeedList {
   // Also the block formats of GGUF files, whose scales are taken out from between the values.
   void plain(Linear& linear) {
     Need need{.names = names_of(linear, "weight"),
-              .shape = {linear.out, linear.in},
+              .shape = {linear.stored_out(), linear.stored_in()},
               .types = float_types(),
-              .direct_types = float_types()};
+              .direct_types = float_types(),
+              .kept = matrix_part(linear, 1, 1)};
     need.types.insert(need.types.end(), {"q8_0", "q4_0", "q4_K"});
     need.direct_types.emplace_back("q4_K");
     need.resident_bytes = stored_bytes;
@@ -198,26 +226,33 @@ class NeedList {
   }
 
   void fp8_values(Linear& linear) {
-    as_stored(names_of(linear, "weight"), {linear.out, linear.in}, {"F8_E4M3"},
-              [&linear](const StoredTensor&, std::byte* place) {
-                linear.w.format = WeightFormat::kFp8E4m3;
-                linear.w.data = place;
-                linear.w.row_bytes = linear.in;
-              });
+    as_stored(
+        names_of(linear, "weight"), {linear.stored_out(), linear.stored_in()}, {"F8_E4M3"},
+        [&linear](const StoredTensor&, std::byte* place) {
+          linear.w.format = WeightFormat::kFp8E4m3;
+          linear.w.data = place;
+          linear.w.row_bytes = linear.in;
+        },
+        matrix_part(linear, 1, 1));
   }
 
   void fp8_block(Linear& linear) {
     fp8_values(linear);
-    const std::int64_t columns = ceil_div(linear.in, linear.scheme.block_cols);
-    as_stored(names_of(linear, "weight_scale_inv"),
-              {ceil_div(linear.out, linear.scheme.block_rows), columns}, {"F32", "BF16"},
-              [&linear, columns](const StoredTensor& t, std::byte* place) {
-                linear.w.scale_format = float_scale_format(t.type);
-                linear.w.scales = place;
-                linear.w.scale_row_bytes = columns * scale_bytes(linear.w.scale_format);
-                linear.w.block_rows = linear.scheme.block_rows;
-                linear.w.block_cols = linear.scheme.block_cols;
-              });
+    const Scheme& scheme = linear.scheme;
+    as_stored(
+        names_of(linear, "weight_scale_inv"),
+        {ceil_div(linear.stored_out(), scheme.block_rows),
+         ceil_div(linear.stored_in(), scheme.block_cols)},
+        {"F32", "BF16"},
+        [&linear](const StoredTensor& t, std::byte* place) {
+          const std::int64_t columns = ceil_div(linear.in, linear.scheme.block_cols);
+          linear.w.scale_format = float_scale_format(t.type);
+          linear.w.scales = place;
+          linear.w.scale_row_bytes = columns * scale_bytes(linear.w.scale_format);
+          linear.w.block_rows = linear.scheme.block_rows;
+          linear.w.block_cols = linear.scheme.block_cols;
+        },
+        matrix_part(linear, scheme.block_rows, scheme.block_cols));
   }
 
   void fp8_rows(Linear& linear) {
@@ -227,30 +262,38 @@ class NeedList {
       return number(names_of(linear, "weight_scale"), {},
                     [&linear](float scale) { linear.w.scale = scale; });
     }
-    as_stored(names_of(linear, "weight_scale"), {linear.out, 1}, {"F32", "BF16", "F16"},
-              [&linear](const StoredTensor& t, std::byte* place) {
-                linear.w.scale_format = float_scale_format(t.type);
-                linear.w.scales = place;
-                linear.w.scale_row_bytes = scale_bytes(linear.w.scale_format);
-              });
+    as_stored(
+        names_of(linear, "weight_scale"), {linear.stored_out(), 1}, {"F32", "BF16", "F16"},
+        [&linear](const StoredTensor& t, std::byte* place) {
+          linear.w.scale_format = float_scale_format(t.type);
+          linear.w.scales = place;
+          linear.w.scale_row_bytes = scale_bytes(linear.w.scale_format);
+        },
+        rows_of(linear, 1, 0));
   }
 
   void nvfp4(Linear& linear) {
     constexpr std::int64_t kBlock = 16;
     const bool modelopt = linear.scheme.kind == SchemeKind::kNvfp4Scale2;
-    as_stored(names_of(linear, modelopt ? "weight" : "weight_packed"), {linear.out, linear.in / 2},
-              {"U8"}, [&linear](const StoredTensor&, std::byte* place) {
-                linear.w.format = WeightFormat::kE2m1;
-                linear.w.data = place;
-                linear.w.row_bytes = linear.in / 2;
-              });
-    as_stored(names_of(linear, "weight_scale"), {linear.out, linear.in / kBlock}, {"F8_E4M3"},
-              [&linear](const StoredTensor&, std::byte* place) {
-                linear.w.scale_format = ScaleFormat::kE4m3;
-                linear.w.scales = place;
-                linear.w.scale_row_bytes = linear.in / kBlock;
-                linear.w.block_cols = kBlock;
-              });
+    as_stored(
+        names_of(linear, modelopt ? "weight" : "weight_packed"),
+        {linear.stored_out(), linear.stored_in() / 2}, {"U8"},
+        [&linear](const StoredTensor&, std::byte* place) {
+          linear.w.format = WeightFormat::kE2m1;
+          linear.w.data = place;
+          linear.w.row_bytes = linear.in / 2;
+        },
+        matrix_part(linear, 1, 2));
+    as_stored(
+        names_of(linear, "weight_scale"), {linear.stored_out(), linear.stored_in() / kBlock},
+        {"F8_E4M3"},
+        [&linear](const StoredTensor&, std::byte* place) {
+          linear.w.scale_format = ScaleFormat::kE4m3;
+          linear.w.scales = place;
+          linear.w.scale_row_bytes = linear.in / kBlock;
+          linear.w.block_cols = kBlock;
+        },
+        matrix_part(linear, 1, kBlock));
     number(names_of(linear, modelopt ? "weight_scale_2" : "weight_global_scale"),
            modelopt ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{1},
            [&linear, modelopt](float scale) { linear.w.scale = modelopt ? scale : 1.0F / scale; });
@@ -259,8 +302,10 @@ class NeedList {
   // [experts, in, out] in the file; rows of outputs in memory.
   void float_experts(StackedLinear& stacked) {
     Need need{.names = {stacked.module},
-              .shape = {stacked.experts, stacked.in, stacked.out},
+              .shape = {stacked.experts, stacked.stored_in(), stacked.stored_out()},
               .types = float_types()};
+    need.kept = rows_of(stacked, 1, 2);
+    if (!need.kept) need.kept = columns_of(stacked, 1, 1);
     need.resident_bytes = stored_bytes;
     need.bind = [&stacked](const StoredTensor& t, std::byte* place) {
       const WeightFormat format = float_format(t.type);
@@ -288,27 +333,35 @@ class NeedList {
   void mxfp4_experts(StackedLinear& stacked) {
     constexpr std::int64_t kBlock = 32;
     const std::int64_t blocks = stacked.in / kBlock;
-    as_stored({stacked.module + "_blocks"}, {stacked.experts, stacked.out, blocks, kBlock / 2},
-              {"U8"}, [&stacked](const StoredTensor&, std::byte* place) {
-                stacked.w.resize(static_cast<std::size_t>(stacked.experts));
-                for (WeightMatrix& w : stacked.w) {
-                  w.format = WeightFormat::kE2m1;
-                  w.rows = stacked.out;
-                  w.cols = stacked.in;
-                  w.row_bytes = stacked.in / 2;
-                  w.data = place + (&w - stacked.w.data()) * stacked.out * w.row_bytes;
-                }
-              });
-    as_stored({stacked.module + "_scales"}, {stacked.experts, stacked.out, blocks}, {"U8"},
-              [&stacked, blocks](const StoredTensor&, std::byte* place) {
-                stacked.w.resize(static_cast<std::size_t>(stacked.experts));
-                for (WeightMatrix& w : stacked.w) {
-                  w.scale_format = ScaleFormat::kE8m0;
-                  w.scale_row_bytes = blocks;
-                  w.block_cols = kBlock;
-                  w.scales = place + (&w - stacked.w.data()) * stacked.out * blocks;
-                }
-              });
+    const std::int64_t stored = stacked.stored_in() / kBlock;
+    std::optional<Split> kept = rows_of(stacked, 1, 1);
+    if (!kept) kept = columns_of(stacked, kBlock, 2);
+    as_stored(
+        {stacked.module + "_blocks"}, {stacked.experts, stacked.stored_out(), stored, kBlock / 2},
+        {"U8"},
+        [&stacked](const StoredTensor&, std::byte* place) {
+          stacked.w.resize(static_cast<std::size_t>(stacked.experts));
+          for (WeightMatrix& w : stacked.w) {
+            w.format = WeightFormat::kE2m1;
+            w.rows = stacked.out;
+            w.cols = stacked.in;
+            w.row_bytes = stacked.in / 2;
+            w.data = place + (&w - stacked.w.data()) * stacked.out * w.row_bytes;
+          }
+        },
+        kept);
+    as_stored(
+        {stacked.module + "_scales"}, {stacked.experts, stacked.stored_out(), stored}, {"U8"},
+        [&stacked, blocks](const StoredTensor&, std::byte* place) {
+          stacked.w.resize(static_cast<std::size_t>(stacked.experts));
+          for (WeightMatrix& w : stacked.w) {
+            w.scale_format = ScaleFormat::kE8m0;
+            w.scale_row_bytes = blocks;
+            w.block_cols = kBlock;
+            w.scales = place + (&w - stacked.w.data()) * stacked.out * blocks;
+          }
+        },
+        kept);
   }
 
   std::vector<Need> needs_;
@@ -328,7 +381,13 @@ std::vector<Need> list_needs(Parameters& parameters) {
   for_each_vector(parameters, [&](Vector& vector) {
     std::vector<std::string> names = {vector.name};
     if (!vector.alias.empty()) names.push_back(vector.alias);
-    list.vector(std::move(names), vector.shape, &vector.data);
+    std::vector<std::int64_t> shape = vector.shape;
+    std::optional<Split> kept;
+    if (vector.split.exists()) {
+      shape[vector.split.dim] = vector.split.whole;
+      kept = vector.split;
+    }
+    list.vector(std::move(names), std::move(shape), &vector.data, kept);
   });
   return list.take();
 }

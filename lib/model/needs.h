@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,12 +18,14 @@ namespace kernelpath::model {
 
 // One tensor that a model asks for, and what becomes of it.
 struct Need {
-  std::vector<std::string> names = {};  // the first that is there counts
-  std::vector<std::int64_t> shape = {};
+  std::vector<std::string> names = {};       // the first that is there counts
+  std::vector<std::int64_t> shape = {};      // in the file
   std::vector<std::string_view> types = {};  // as files spell them; which ones can be read
   // Those of `types` whose bytes `convert` leaves as they are.
   std::vector<std::string_view> direct_types = {};
   bool temporary = false;  // dropped when the model is complete
+  // What of it is read, and what the functions below see as the tensor; nothing: all of it.
+  std::optional<Split> kept = {};
 
   // Bytes that it takes in memory.
   std::function<std::int64_t(const checkpoint::StoredTensor&)> resident_bytes = {};

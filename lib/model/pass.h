@@ -4,6 +4,8 @@
 #include "model/attention_layers.h"
 #include "model/layers.h"
 #include "model/model.h"
+#include "model/rank_ops.h"
+#include "model/shard.h"
 #include "model/spec.h"
 #include "model/workspace.h"
 
@@ -20,8 +22,10 @@ struct Pass {
   const Buffers& buffers;
   kernels::Ops& ops;
   const AttentionLayers& attention;
+  RankOps& ranks;
   std::int64_t n = 0;  // tokens
   attention::BatchView batch = {};
+  attention::BatchView block_batch = {};  // with the tokens of a block that all ranks keep together
 };
 
 // One layer of a step.
@@ -44,6 +48,19 @@ void mix_delta(const LayerPass& at, const float* x, float* y);
 
 // y = mlp(x) or the mixture of experts, both [n, hidden]; uses Buffers::y2.
 void feed_forward(const LayerPass& at, const float* x, float* y);
+
+// y [n, hidden] = the sum over the ranks that split tensors.
+void sum_over_ranks(const Pass& pass, float* y);
+
+// o [n, heads, dim], attention over this rank's shard of the cache with Buffers::lse, becomes that
+// over all keys. `sinks` ([heads] or null) join here.
+void merge_shards(const LayerPass& at, std::int64_t dim, const float* sinks, float* o);
+
+// A norm over all heads of the model at once (own.dim), of which own.x has this rank's.
+void norm_all_heads(const LayerPass& at, const kernels::NormParams& own);
+
+// logits [rows, vocab_size] from every rank's part of the vocabulary in Buffers::rank_logits.
+void gather_logits(const Pass& pass, std::int64_t rows, float* logits);
 
 // A projection of all tokens as a part of a matmul. Strides of 0: the rows lie without gaps.
 kernels::MatmulPart project(const Linear& linear, std::int64_t n, const float* x, float* y,

@@ -1,6 +1,7 @@
 #include "model/workspace.h"
 
 #include "kernels/ops.h"
+#include "model/shard.h"
 
 #include <algorithm>
 #include <utility>
@@ -75,7 +76,37 @@ std::int64_t widest_mlp(const DecoderSpec& spec) {
   return widest;
 }
 
-std::int64_t carve(const DecoderSpec& spec, const StepSize& size, std::byte* start, Buffers& out) {
+void carve_tensor_ranks(const DecoderSpec& spec, const comm::Placement& ranks, const StepSize& size,
+                        Carver& carver, Buffers& out) {
+  const std::int64_t logits = size.logit_rows * widest_vocabulary(spec.vocab_size, ranks.tp);
+  out.rank_tokens = carver.take<std::int32_t>(size.tokens);
+  out.rank_logits = carver.floats(logits);
+  out.all_logits = carver.floats(ranks.tp * logits);
+  if (spec.qk_norm != QkNorm::kWhole) return;
+  const std::int64_t q = size.tokens * spec.q_width();
+  out.norm_part = carver.floats(q);
+  out.norm_parts = carver.floats(ranks.tp * q);
+  out.norm_rows = carver.floats(ranks.tp * q);
+}
+
+void carve_context_ranks(const DecoderSpec& spec, const comm::Placement& ranks,
+                         const StepSize& size, Carver& carver, Buffers& out) {
+  const std::int64_t rows = size.tokens * spec.num_heads;
+  const std::int64_t dim = spec.mla ? spec.mla->kv_lora_rank : spec.head_dim;
+  out.lse = carver.floats(rows);
+  out.shard_o = carver.floats(ranks.dcp * rows * dim);
+  out.shard_lse = carver.floats(ranks.dcp * rows);
+  if (spec.index) out.index_slots = carver.take<std::int64_t>(size.tokens);
+}
+
+struct Carving {
+  const DecoderSpec& spec;
+  const comm::Placement& ranks;
+  const StepSize& size;
+};
+
+std::int64_t carve(const Carving& what, std::byte* start, Buffers& out) {
+  const auto& [spec, ranks, size] = what;
   Carver carver(start);
   const std::int64_t n = size.tokens;
   for (float** buffer : {&out.x, &out.h, &out.y, &out.y2}) {
@@ -102,24 +133,28 @@ std::int64_t carve(const DecoderSpec& spec, const StepSize& size, std::byte* sta
   }
   out.temperature = carver.floats(n);
   out.rope_lengths = carver.take<std::int64_t>(n);
+  if (ranks.tp > 1) carve_tensor_ranks(spec, ranks, size, carver, out);
+  if (ranks.dcp > 1) carve_context_ranks(spec, ranks, size, carver, out);
   return carver.used();
 }
 
 }  // namespace
 
-std::int64_t Workspace::bytes(const DecoderSpec& spec, const StepSize& size) {
+std::int64_t Workspace::bytes(const DecoderSpec& spec, const comm::Placement& ranks,
+                              const StepSize& size) {
   Buffers none;
-  return carve(spec, size, nullptr, none);
+  return carve({spec, ranks, size}, nullptr, none);
 }
 
-Result<void> Workspace::prepare(const DecoderSpec& spec, const StepSize& size) {
-  const std::int64_t needed = bytes(spec, size);
+Result<void> Workspace::prepare(const DecoderSpec& spec, const comm::Placement& ranks,
+                                const StepSize& size) {
+  const std::int64_t needed = bytes(spec, ranks, size);
   if (needed > memory_.bytes()) {
     memory_ = HugeMemory();  // before there are two
     KERNELPATH_TRY(memory, HugeMemory::allocate(needed, "activations"));
     memory_ = std::move(memory);
   }
-  carve(spec, size, memory_.data(), buffers_);
+  carve({spec, ranks, size}, memory_.data(), buffers_);
   return {};
 }
 

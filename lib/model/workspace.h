@@ -2,6 +2,7 @@
 
 #include "base/huge_memory.h"
 #include "base/result.h"
+#include "comm/placement.h"
 #include "model/model.h"
 #include "model/spec.h"
 
@@ -11,7 +12,8 @@
 
 namespace kernelpath::model {
 
-// The activations of a step; n tokens. Parts that no layer of the model needs are null.
+// The activations of a step; n tokens, m of them with logits. Parts that no layer of the model
+// needs are null.
 struct Buffers {
   float* x = nullptr;                  // [n, hidden]: the residual stream
   float* h = nullptr;                  // [n, hidden]: its norm
@@ -48,16 +50,29 @@ struct Buffers {
   std::vector<float*> sin = {};
   float* temperature = nullptr;          // [n]
   std::int64_t* rope_lengths = nullptr;  // [n]
+  // Ranks that split tensors.
+  std::int32_t* rank_tokens = nullptr;  // [n]: rows of this rank's embedding, -1: another's
+  float* rank_logits = nullptr;         // [m, widest part of the vocabulary]
+  float* all_logits = nullptr;          // [tp, m, widest part of the vocabulary]
+  float* norm_part = nullptr;           // [n, q], of norms over all heads
+  float* norm_parts = nullptr;          // [tp, n, q]
+  float* norm_rows = nullptr;           // [n, tp * q]
+  // Ranks that split the cache.
+  float* lse = nullptr;                 // [n, heads]
+  float* shard_o = nullptr;             // [dcp, n, heads, v_head_dim or kv_lora_rank]
+  float* shard_lse = nullptr;           // [dcp, n, heads]
+  std::int64_t* index_slots = nullptr;  // [n]: of index keys, which every rank keeps
 };
 
 // The memory of the buffers; grows to the largest step seen.
 class Workspace {
  public:
   // Bytes that a step of that size needs.
-  static std::int64_t bytes(const DecoderSpec& spec, const StepSize& size);
+  static std::int64_t bytes(const DecoderSpec& spec, const comm::Placement& ranks,
+                            const StepSize& size);
 
   // Lays out the buffers of a step. Error: kResource.
-  Result<void> prepare(const DecoderSpec& spec, const StepSize& size);
+  Result<void> prepare(const DecoderSpec& spec, const comm::Placement& ranks, const StepSize& size);
   [[nodiscard]] const Buffers& buffers() const { return buffers_; }
 
  private:

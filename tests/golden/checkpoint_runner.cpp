@@ -11,7 +11,8 @@ namespace {
 // Longer than every recorded request.
 constexpr std::int64_t kTokens = 512;
 
-kv::LayerLayout layout_of(const model::CacheRows& rows, std::int64_t page_size) {
+// Every rank that shares a block keeps the index keys of all of it.
+kv::LayerLayout layout_of(const model::CacheRows& rows, std::int64_t page_size, std::int64_t dcp) {
   kv::LayerLayout out;
   out.k = {.page_size = page_size, .num_heads = rows.num_kv_heads, .head_dim = rows.head_dim};
   if (rows.v_head_dim > 0) {
@@ -19,8 +20,8 @@ kv::LayerLayout layout_of(const model::CacheRows& rows, std::int64_t page_size) 
         .page_size = page_size, .num_heads = rows.num_kv_heads, .head_dim = rows.v_head_dim};
   }
   if (rows.index_head_dim > 0) {
-    out.index =
-        kv::PageLayout{.page_size = page_size, .num_heads = 1, .head_dim = rows.index_head_dim};
+    out.index = kv::PageLayout{
+        .page_size = page_size * dcp, .num_heads = 1, .head_dim = rows.index_head_dim};
   }
   return out;
 }
@@ -40,7 +41,10 @@ Result<std::unique_ptr<CheckpointRunner>> CheckpointRunner::open(const std::stri
 Result<void> CheckpointRunner::make_caches(const std::string& folder) {
   KERNELPATH_TRY(config, config::load_model(folder));
   KERNELPATH_TRY(built, model::build(config, folder, executor_,
-                                     {.attention = {.page_size = options_.page_size}}));
+                                     {.attention = {.page_size = options_.page_size,
+                                                    .shard = {.rank = options_.ranks.dcp_rank,
+                                                              .count = options_.ranks.dcp}},
+                                      .ranks = options_.ranks}));
   model_ = std::move(built);
   const std::int64_t blocks = kTokens / options_.page_size;
   block_table_.resize(static_cast<std::size_t>(blocks));
@@ -50,7 +54,8 @@ Result<void> CheckpointRunner::make_caches(const std::string& folder) {
     model::LayerCache cache;
     if (rows.head_dim > 0) {
       KERNELPATH_TRY(storage,
-                     kv::PagedStorage::allocate({layout_of(rows, options_.page_size)}, blocks));
+                     kv::PagedStorage::allocate(
+                         {layout_of(rows, options_.page_size, options_.ranks.dcp)}, blocks));
       storage_.push_back(std::move(storage));
       const kv::LayerRows& place = storage_.back().rows()[0];
       cache.k = place.k;

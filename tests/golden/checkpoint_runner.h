@@ -1,5 +1,6 @@
 #pragma once
 
+#include "comm/placement.h"
 #include "kernels/cpu/executor.h"
 #include "kv/paged_storage.h"
 #include "model/model.h"
@@ -20,6 +21,7 @@ class CheckpointRunner {
     kernels::cpu::Isa isa = kernels::cpu::best_isa();
     std::int64_t page_size = 16;
     std::int64_t chunk = 1 << 20;  // tokens of a prompt in one step
+    comm::Placement ranks = {};
   };
 
   static Result<std::unique_ptr<CheckpointRunner>> open(const std::string& folder,

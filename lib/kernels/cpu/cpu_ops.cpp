@@ -1,10 +1,10 @@
-#include "kernels/cpu/cpu_ops.h"
-
 #include "kernels/cpu/append.h"
+#include "kernels/cpu/cpu_ops.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/executor.h"
 #include "kernels/cpu/experts.h"
 #include "kernels/cpu/index.h"
+#include "kernels/cpu/merge.h"
 #include "kernels/cpu/state.h"
 
 #include <algorithm>
@@ -40,7 +40,12 @@ void CpuOps::embed(const WeightMatrix& table, std::span<const std::int32_t> toke
   const auto [begin, end] = team_.share(static_cast<std::int64_t>(tokens.size()));
   for (std::int64_t i = begin; i < end; ++i) {
     float* const row = y + i * table.cols;
-    dequantize_row(table, tokens[static_cast<std::size_t>(i)], row);
+    const std::int32_t token = tokens[static_cast<std::size_t>(i)];
+    if (token < 0) {
+      std::fill_n(row, table.cols, 0.0F);
+      continue;
+    }
+    dequantize_row(table, token, row);
     if (scale != 1.0F) scale_and_cap_elements(scale, 0.0F, row, table.cols);
   }
   team_.barrier();
@@ -159,6 +164,28 @@ void CpuOps::short_conv(const ShortConvParams& params) {
 void CpuOps::delta_rule(const DeltaRuleParams& params) {
   const auto [begin, end] = team_.share(params.batch.num_requests * params.heads);
   delta_rule_items(params, begin, end);
+  team_.barrier();
+}
+
+void CpuOps::merge(const MergeParams& params) {
+  using attention::LogBase;
+  const auto [begin, end] = team_.share(params.n);
+  std::vector<AttentionPart<LogBase::kE>> parts(static_cast<std::size_t>(params.parts));
+  for (std::int64_t i = begin; i < end; ++i) {
+    for (std::int64_t p = 0; p < params.parts; ++p) {
+      const std::int64_t row = (p * params.n + i) * params.heads;
+      parts[static_cast<std::size_t>(p)] = {
+          .o = params.parts_o + row * params.dim,
+          .lse = attention::ConstLse<LogBase::kE>(params.parts_lse + row)};
+    }
+    merge_attention<LogBase::kE>(parts, {.rows = params.heads, .dim = params.dim}, params.sinks,
+                                 {.o = params.o + i * params.heads * params.dim, .lse = {}});
+  }
+  team_.barrier();
+}
+
+void CpuOps::once(const std::function<void()>& body) {
+  if (team_.thread == 0) body();
   team_.barrier();
 }
 
