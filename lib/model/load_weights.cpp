@@ -1,8 +1,9 @@
+#include "model/load_weights.h"
+
 #include "base/rounding.h"
 #include "base/text.h"
 #include "checkpoint/nan_scan.h"
 #include "kernels/weight_matrix.h"
-#include "model/load_weights.h"
 #include "model/stored_part.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
-#include "kernels/cpu/append.h"
 #include "kernels/cpu/cpu_ops.h"
+
+#include "kernels/cpu/append.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/executor.h"
 #include "kernels/cpu/experts.h"
