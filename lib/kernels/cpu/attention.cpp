@@ -15,6 +15,7 @@ using attention::AttentionParams;
 using attention::AttentionPlan;
 using attention::SplitPart;
 using attention::WorkItem;
+using Share = AttentionWorkspace::Share;
 
 const AttentionUnit& unit_of(Isa isa) {
 #if defined(__x86_64__)
@@ -47,31 +48,88 @@ const SplitPart* part_of(const Call& call, std::size_t item, std::int64_t first_
   return found == call.parts.end() ? nullptr : &*found;
 }
 
-// This thread's tiles of an item.
-void run_share(const Call& call, TileRunner& runner, std::size_t index) {
-  const WorkItem& item = call.plan.items[index];
-  const std::int64_t first = call.plan.tile_begin(item, call.team.thread, call.team.threads);
-  const std::int64_t last = call.plan.tile_begin(item, call.team.thread + 1, call.team.threads);
-  const bool empty_item = item.tiles() == 0;
-  const bool mine = static_cast<std::int64_t>(index) % call.team.threads == call.team.thread;
-  if (empty_item ? !mine : first >= last) return;
-  runner.begin(item, last);
-  if (first == item.first_tile && last == item.last_tile) {
-    const RowStates total = runner.total();
-    runner.fold(first, last, total);
-    for (std::int64_t row = 0; row < item.rows(); ++row) {
-      finish_row(call.params, item, row, total);
+// This thread's tiles of all items, in the order of the plan.
+void find_shares(const Call& call, std::vector<Share>& shares) {
+  shares.clear();
+  for (std::size_t index = 0; index < call.plan.items.size(); ++index) {
+    const WorkItem& item = call.plan.items[index];
+    Share share{.item = &item,
+                .first = call.plan.tile_begin(item, call.team.thread, call.team.threads),
+                .last = call.plan.tile_begin(item, call.team.thread + 1, call.team.threads)};
+    const bool empty_item = item.tiles() == 0;
+    const bool mine = static_cast<std::int64_t>(index) % call.team.threads == call.team.thread;
+    if (empty_item ? !mine : share.first >= share.last) continue;
+    if (share.first != item.first_tile || share.last != item.last_tile) {
+      share.part = part_of(call, index, share.first);
+      KERNELPATH_ASSERT(share.part != nullptr);
     }
-    return;
+    shares.push_back(share);
   }
-  const SplitPart* part = part_of(call, index, first);
-  KERNELPATH_ASSERT(part != nullptr);
-  if (first == item.first_tile) {
-    runner.fold(first, last, call.states_of(*part, 0));
-    return;
+}
+
+// Whether two shares read the same tokens for different KV heads.
+bool side_by_side(const Share& a, const Share& b) {
+  return a.item->request == b.item->request && a.item->first_row == b.item->first_row &&
+         a.item->kv_head != b.item->kv_head && a.first == b.first && a.last == b.last;
+}
+
+// The share's state over its tiles so far, unless it keeps one for each tile.
+RowStates total_of(const Call& call, const TileRunner& runner, const Share& share,
+                   std::size_t slot) {
+  return share.part == nullptr ? runner.total(slot) : call.states_of(*share.part, 0);
+}
+
+void run_tile(const Call& call, TileRunner& runner, const Share& share, std::size_t slot,
+              const ItemTile& of, const ItemTile& next) {
+  if (share.part != nullptr && share.first != share.item->first_tile) {
+    runner.run(slot, of.tile, call.states_of(*share.part, of.tile - share.first), next);
+  } else {
+    runner.fold(slot, of.tile, total_of(call, runner, share, slot), next);
   }
-  for (std::int64_t tile = first; tile < last; ++tile) {
-    runner.run(tile, call.states_of(*part, tile - first));
+}
+
+// Shares that lie side by side, tile by tile; `after` is what comes behind them.
+void run_group(const Call& call, TileRunner& runner, std::span<const Share> group,
+               const ItemTile& after) {
+  for (std::size_t slot = 0; slot < group.size(); ++slot) {
+    runner.begin(slot, *group[slot].item);
+    if (group[slot].first == group[slot].item->first_tile) {
+      clear_states(group[slot].item->rows(), total_of(call, runner, group[slot], slot));
+    }
+  }
+  for (std::int64_t tile = group[0].first; tile < group[0].last; ++tile) {
+    for (std::size_t slot = 0; slot < group.size(); ++slot) {
+      ItemTile next = after;
+      if (slot + 1 < group.size()) {
+        next = {.item = group[slot + 1].item, .tile = tile};
+      } else if (tile + 1 < group[0].last) {
+        next = {.item = group[0].item, .tile = tile + 1};
+      }
+      run_tile(call, runner, group[slot], slot, {.item = group[slot].item, .tile = tile}, next);
+    }
+  }
+  for (std::size_t slot = 0; slot < group.size(); ++slot) {
+    if (group[slot].part != nullptr) continue;
+    for (std::int64_t row = 0; row < group[slot].item->rows(); ++row) {
+      finish_row(call.params, *group[slot].item, row, runner.total(slot));
+    }
+  }
+}
+
+void run_shares(const Call& call, TileRunner& runner, std::span<const Share> shares) {
+  while (!shares.empty()) {
+    std::size_t count = 1;
+    while (count < std::min(shares.size(), TileRunner::kSlots) &&
+           side_by_side(shares[count - 1], shares[count])) {
+      ++count;
+    }
+    const std::span<const Share> group = shares.first(count);
+    shares = shares.subspan(count);
+    ItemTile after;
+    if (!shares.empty() && shares[0].first < shares[0].last) {
+      after = {.item = shares[0].item, .tile = shares[0].first};
+    }
+    run_group(call, runner, group, after);
   }
 }
 
@@ -148,7 +206,8 @@ void paged_attention(const Team& team, Isa isa, const AttentionParams& params,
                   .states = workspace.states().data(),
                   .stride = stride};
   TileRunner runner(params, call.unit, own.bytes);
-  for (std::size_t item = 0; item < plan.items.size(); ++item) run_share(call, runner, item);
+  find_shares(call, own.shares);
+  run_shares(call, runner, own.shares);
   team.barrier();
   if (own.parts.empty()) return;
   merge_share(call);

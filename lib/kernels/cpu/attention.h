@@ -15,10 +15,18 @@ class AttentionWorkspace {
  public:
   explicit AttentionWorkspace(int threads) : own_(static_cast<std::size_t>(threads)) {}
 
+  // A thread's tiles [first, last) of an item; `part` where other threads have some too.
+  struct Share {
+    const attention::WorkItem* item = nullptr;
+    const attention::SplitPart* part = nullptr;
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+  };
   // One thread's.
   struct Own {
     attention::AttentionPlan plan;
     std::vector<attention::SplitPart> parts;
+    std::vector<Share> shares;
     std::vector<std::byte> bytes;
   };
   Own& own(int thread) { return own_[static_cast<std::size_t>(thread)]; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace kernelpath::kernels::cpu {
 
@@ -95,39 +96,42 @@ TileRunner::TileRunner(const AttentionParams& params, const AttentionUnit& unit,
   const std::int64_t score_floats = kBlockRows * kScoreStride;
   const std::int64_t wide_floats = kWideTokens * std::max(k_stride, v_stride);
   const std::int64_t states = state_floats(kBlockRows, v_stride);
+  const std::int64_t floats =
+      static_cast<std::int64_t>(kSlots) * (q_floats + states) + score_floats + wide_floats + states;
   constexpr std::size_t kAlignment = 64;
-  const auto needed =
-      static_cast<std::size_t>(q_floats + score_floats + wide_floats + 2 * states) * sizeof(float);
+  const std::size_t needed = static_cast<std::size_t>(floats) * sizeof(float);
   if (bytes.size() < needed + kAlignment) bytes.resize(needed + kAlignment);
   const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
   const std::size_t skipped = (kAlignment - address % kAlignment) % kAlignment;
-  q_ = reinterpret_cast<float*>(bytes.data() + skipped);
-  scores_ = q_ + q_floats;
-  wide_ = scores_ + score_floats;
-  total_ = states_at(wide_ + wide_floats, kBlockRows, v_stride);
-  one_ = states_at(wide_ + wide_floats + states, kBlockRows, v_stride);
+  auto* place = reinterpret_cast<float*>(bytes.data() + skipped);
+  const auto take = [&](std::int64_t count) { return std::exchange(place, place + count); };
+  scores_ = take(score_floats);
+  wide_ = take(wide_floats);
+  one_ = states_at(take(states), kBlockRows, v_stride);
+  for (Slot& slot : slots_) {
+    slot.q = take(q_floats);
+    slot.total = states_at(take(states), kBlockRows, v_stride);
+  }
 }
 
 std::int64_t TileRunner::group() const {
   return params_.geometry.num_heads / params_.geometry.num_kv_heads;
 }
 
-TileRunner::Query TileRunner::query_of(std::int64_t row) const {
+TileRunner::Query TileRunner::query_of(const WorkItem& item, std::int64_t row) const {
   const attention::BatchView& batch = params_.batch;
   const std::int64_t query = row / group();
-  const std::int64_t first = batch.query_start[item_.request];
-  const std::int64_t queries = batch.query_start[item_.request + 1] - first;
-  const std::int64_t seq_len = batch.seq_lens[item_.request];
+  const std::int64_t first = batch.query_start[item.request];
+  const std::int64_t queries = batch.query_start[item.request + 1] - first;
+  const std::int64_t seq_len = batch.seq_lens[item.request];
   const std::int64_t position = seq_len - queries + query;
   return {.token = first + query,
           .position = position,
           .slots = attention::visible_slots(params_.geometry, params_.shard, position, seq_len)};
 }
 
-void TileRunner::begin(const WorkItem& item, std::int64_t last_tile) {
-  item_ = item;
-  last_tile_ = last_tile;
-  for (Places& places : places_) places.tile = -1;
+void TileRunner::begin(std::size_t slot, const WorkItem& item) {
+  slots_[slot].item = &item;
   const attention::Geometry& geometry = params_.geometry;
   const std::int64_t stride = padded(geometry.head_dim);
   const std::int64_t q_stride =
@@ -138,7 +142,7 @@ void TileRunner::begin(const WorkItem& item, std::int64_t last_tile) {
     const std::int64_t head = item.kv_head * group() + flat % group();
     const float* q =
         params_.q + (first_token + flat / group()) * q_stride + head * geometry.head_dim;
-    float* copy = q_ + row * stride;
+    float* copy = slots_[slot].q + row * stride;
     std::copy_n(q, geometry.head_dim, copy);
     std::fill(copy + geometry.head_dim, copy + stride, 0.0F);
   }
@@ -148,12 +152,13 @@ void TileRunner::begin(const WorkItem& item, std::int64_t last_tile) {
 void TileRunner::place_run(std::int64_t token, std::int64_t slot, std::int64_t count,
                            Places& places) const {
   const attention::BatchView& batch = params_.batch;
+  const WorkItem& item = *places.of.item;
   const std::int64_t entry = slot / batch.page_size;
   const std::int64_t in_page = slot - entry * batch.page_size;
-  const std::int64_t page = batch.block_table[item_.request * batch.block_table_stride + entry];
+  const std::int64_t page = batch.block_table[item.request * batch.block_table_stride + entry];
   const auto place = [&](const PagedRows& rows, auto& data, auto& scales) {
     const std::int64_t element =
-        page * rows.page_stride + in_page * rows.token_stride + item_.kv_head * rows.head_stride;
+        page * rows.page_stride + in_page * rows.token_stride + item.kv_head * rows.head_stride;
     const std::byte* at = rows.data + attention::data_bytes(rows.type, element);
     const std::int64_t step = attention::data_bytes(rows.type, rows.token_stride);
     for (std::int64_t i = token; i < token + count; ++i, at += step) {
@@ -172,17 +177,17 @@ void TileRunner::place_run(std::int64_t token, std::int64_t slot, std::int64_t c
 
 // The slots of a tile that some row sees. Both ends of a query's range grow with its position, and
 // the ranges of queries that follow each other leave nothing between them.
-attention::SlotRange TileRunner::seen_slots(std::int64_t tile) const {
-  const std::int64_t begin = tile * kTileTokens;
+attention::SlotRange TileRunner::seen_slots(const ItemTile& of) const {
+  const WorkItem& item = *of.item;
+  const std::int64_t begin = of.tile * kTileTokens;
   const std::int64_t end = begin + kTileTokens;
-  const std::int64_t last_row = item_.first_row + item_.rows() - 1;
-  return {.first = std::clamp(query_of(item_.first_row).slots.first, begin, end),
-          .last = std::clamp(query_of(last_row).slots.last, begin, end)};
+  return {.first = std::clamp(query_of(item, item.first_row).slots.first, begin, end),
+          .last = std::clamp(query_of(item, item.last_row - 1).slots.last, begin, end)};
 }
 
-void TileRunner::place_tile(std::int64_t tile, Places& places) const {
-  places.tile = tile;
-  places.slots = seen_slots(tile);
+void TileRunner::place_tile(const ItemTile& of, Places& places) const {
+  places.of = of;
+  places.slots = seen_slots(of);
   for (std::int64_t slot = places.slots.first; slot < places.slots.last;) {
     const std::int64_t page_end = (slot / params_.batch.page_size + 1) * params_.batch.page_size;
     const std::int64_t count = std::min(page_end, places.slots.last) - slot;
@@ -191,33 +196,35 @@ void TileRunner::place_tile(std::int64_t tile, Places& places) const {
   }
 }
 
-void TileRunner::gather_run(std::int64_t tile, TileJob& job) {
-  const std::int64_t begin = tile * kTileTokens;
+void TileRunner::gather_run(const ItemTile& of, const ItemTile& next, TileJob& job) {
+  const std::int64_t begin = of.tile * kTileTokens;
   const std::int64_t end = begin + kTileTokens;
-  if (places_[1 - current_].tile == tile) current_ = 1 - current_;
+  if (places_[1 - current_].of == of) current_ = 1 - current_;
   Places& here = places_[current_];
-  if (here.tile != tile) place_tile(tile, here);
+  if (here.of != of) place_tile(of, here);
   job.tokens = std::max<std::int64_t>(here.slots.last - here.slots.first, 0);
   const std::int64_t first = job.tokens > 0 ? here.slots.first : begin;
   job.first_column = first - begin;
-  for (std::int64_t row = 0; row < item_.rows(); ++row) {
-    const attention::SlotRange slots = query_of(item_.first_row + row).slots;
+  for (std::int64_t row = 0; row < job.rows; ++row) {
+    const attention::SlotRange slots = query_of(*of.item, of.item->first_row + row).slots;
     ranges_[static_cast<std::size_t>(row)] = {
         .first = static_cast<std::int32_t>(std::clamp(slots.first, begin, end) - first),
         .last = static_cast<std::int32_t>(std::clamp(slots.last, begin, end) - first)};
   }
-  if (tile + 1 >= last_tile_) return;
-  Places& next = places_[1 - current_];
-  place_tile(tile + 1, next);
-  job.next_k = next.k.data();
-  job.next_v = next.v.data();
-  job.next_tokens = std::max<std::int64_t>(next.slots.last - next.slots.first, 0);
+  if (next.item == nullptr) return;
+  Places& coming = places_[1 - current_];
+  place_tile(next, coming);
+  job.next_k = coming.k.data();
+  job.next_v = coming.v.data();
+  job.next_tokens = std::max<std::int64_t>(coming.slots.last - coming.slots.first, 0);
 }
 
 // The tokens of a tile are entries of the query's list; those that it may not see are left out.
-void TileRunner::gather_selected(std::int64_t tile, TileJob& job) {
-  const Query query = query_of(item_.first_row);
-  const std::int64_t begin = tile * kTileTokens;
+void TileRunner::gather_selected(const ItemTile& of, TileJob& job) {
+  Places& here = places_[current_];
+  here.of = of;
+  const Query query = query_of(*of.item, of.item->first_row);
+  const std::int64_t begin = of.tile * kTileTokens;
   const std::int64_t end = std::min(begin + kTileTokens, params_.selected_stride);
   const std::int32_t* list = params_.selected + query.token * params_.selected_stride;
   for (std::int64_t entry = begin; entry < end; ++entry) {
@@ -225,20 +232,22 @@ void TileRunner::gather_selected(std::int64_t tile, TileJob& job) {
     if (position < 0 || !params_.shard.holds(position)) continue;
     const std::int64_t slot = params_.shard.slots_before(position);
     if (slot < query.slots.first || slot >= query.slots.last) continue;
-    place_run(job.tokens++, slot, 1, places_[current_]);
+    place_run(job.tokens++, slot, 1, here);
   }
   const TokenRange all{.first = 0, .last = static_cast<std::int32_t>(job.tokens)};
-  std::fill_n(ranges_.begin(), item_.rows(), all);
+  std::fill_n(ranges_.begin(), job.rows, all);
 }
 
-void TileRunner::run(std::int64_t tile, const RowStates& out) {
+void TileRunner::run(std::size_t slot, std::int64_t tile, const RowStates& out,
+                     const ItemTile& next) {
   const attention::Geometry& geometry = params_.geometry;
+  const ItemTile of{.item = slots_[slot].item, .tile = tile};
   TileJob job{
-      .rows = item_.rows(),
+      .rows = of.item->rows(),
       .scale = geometry.softmax_scale * params_.k.scale,
       .softcap = geometry.softcap,
       .ranges = ranges_.data(),
-      .q = q_,
+      .q = slots_[slot].q,
       .maximum = out.maximum,
       .sum = out.sum,
       .acc = out.acc,
@@ -246,9 +255,9 @@ void TileRunner::run(std::int64_t tile, const RowStates& out) {
       .wide = wide_,
   };
   if (params_.selected != nullptr) {
-    gather_selected(tile, job);
+    gather_selected(of, job);
   } else {
-    gather_run(tile, job);
+    gather_run(of, next, job);
   }
   const Places& here = places_[current_];
   job.k = tile_rows(params_.k, geometry.head_dim, here.k.data(), here.k_scales.data());
@@ -256,12 +265,10 @@ void TileRunner::run(std::int64_t tile, const RowStates& out) {
   unit_.tile(job);
 }
 
-void TileRunner::fold(std::int64_t first, std::int64_t last, const RowStates& total) {
-  clear_states(item_.rows(), total);
-  for (std::int64_t tile = first; tile < last; ++tile) {
-    run(tile, one_);
-    fold_states(unit_, item_.rows(), one_, total);
-  }
+void TileRunner::fold(std::size_t slot, std::int64_t tile, const RowStates& total,
+                      const ItemTile& next) {
+  run(slot, tile, one_, next);
+  fold_states(unit_, slots_[slot].item->rows(), one_, total);
 }
 
 }  // namespace kernelpath::kernels::cpu

@@ -27,21 +27,35 @@ constexpr std::int64_t state_floats(std::int64_t rows, std::int64_t stride) {
 }
 RowStates states_at(float* data, std::int64_t rows, std::int64_t stride);
 
+// A tile of a work item; no item: none.
+struct ItemTile {
+  const attention::WorkItem* item = nullptr;
+  std::int64_t tile = 0;
+
+  friend bool operator==(const ItemTile&, const ItemTile&) = default;
+};
+
 // Runs tiles of work items: finds the rows of their tokens in the cache, and hands them to a unit.
+// Several items may be under way, each in a slot: the KV heads of a request lie side by side in its
+// pages, and are read together.
 class TileRunner {
  public:
+  static constexpr std::size_t kSlots = 4;
+
   // `bytes` is work memory that the runner enlarges as needed and uses while it lives.
   TileRunner(const attention::AttentionParams& params, const AttentionUnit& unit,
              std::vector<std::byte>& bytes);
 
-  // Makes `item` the one whose tiles run, up to `last_tile`. Copies its query rows.
-  void begin(const attention::WorkItem& item, std::int64_t last_tile);
-  // The state of the item's rows over one tile alone.
-  void run(std::int64_t tile, const RowStates& out);
-  // Folds the tiles [first, last) in order into `total`, whose state is that of no keys at first.
-  void fold(std::int64_t first, std::int64_t last, const RowStates& total);
+  // Makes `item` the one whose tiles run in `slot`. Copies its query rows.
+  void begin(std::size_t slot, const attention::WorkItem& item);
+  // The state of the slot's rows over one tile alone. `next` is what will be run after it: its rows
+  // are asked for meanwhile.
+  void run(std::size_t slot, std::int64_t tile, const RowStates& out, const ItemTile& next);
+  // Folds a tile into `total`, whose state is that of the tiles before it.
+  void fold(std::size_t slot, std::int64_t tile, const RowStates& total, const ItemTile& next);
 
-  [[nodiscard]] RowStates total() const { return total_; }
+  // Room for the state of a slot's rows.
+  [[nodiscard]] RowStates total(std::size_t slot) const { return slots_[slot].total; }
 
  private:
   struct Query {
@@ -49,33 +63,35 @@ class TileRunner {
     std::int64_t position = 0;        // in the request
     attention::SlotRange slots = {};  // that it sees
   };
+  struct Slot {
+    const attention::WorkItem* item = nullptr;
+    float* q = nullptr;
+    RowStates total = {};
+  };
   // Where the tokens of a tile lie.
   struct Places {
-    std::int64_t tile = -1;
+    ItemTile of;
     attention::SlotRange slots = {};
     std::array<const std::byte*, kTileTokens> k = {};
     std::array<const std::byte*, kTileTokens> k_scales = {};
     std::array<const std::byte*, kTileTokens> v = {};
     std::array<const std::byte*, kTileTokens> v_scales = {};
   };
-  [[nodiscard]] Query query_of(std::int64_t row) const;
+  [[nodiscard]] Query query_of(const attention::WorkItem& item, std::int64_t row) const;
   [[nodiscard]] std::int64_t group() const;
-  [[nodiscard]] attention::SlotRange seen_slots(std::int64_t tile) const;
-  void place_tile(std::int64_t tile, Places& places) const;
+  [[nodiscard]] attention::SlotRange seen_slots(const ItemTile& of) const;
+  void place_tile(const ItemTile& of, Places& places) const;
   void place_run(std::int64_t token, std::int64_t slot, std::int64_t count, Places& places) const;
-  void gather_run(std::int64_t tile, TileJob& job);
-  void gather_selected(std::int64_t tile, TileJob& job);
+  void gather_run(const ItemTile& of, const ItemTile& next, TileJob& job);
+  void gather_selected(const ItemTile& of, TileJob& job);
 
   const attention::AttentionParams& params_;
   const AttentionUnit& unit_;
-  attention::WorkItem item_;
-  float* q_ = nullptr;
+  std::array<Slot, kSlots> slots_{};
   float* scores_ = nullptr;
   float* wide_ = nullptr;
-  RowStates total_;
   RowStates one_;
   std::array<TokenRange, kBlockRows> ranges_{};
-  std::int64_t last_tile_ = 0;
   std::array<Places, 2> places_{};
   std::size_t current_ = 0;  // the places of the tile that runs; the others are those of the next
 };
