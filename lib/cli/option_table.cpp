@@ -102,7 +102,7 @@ constexpr std::array kTable = {
      "N", kNone, kNone, 1, "Branches of the draft tree.", kNoMaximum, kJudges},
 
     OptionRow{Option::kKernel, "kernel", kNone, 0, kChoice, kProcess, kDeployment,
-     "reference|avx2|avx512", "reference|avx2|avx512", kNone, 0,
+     "reference|avx2|avx512|amx", "reference|avx2|avx512|amx", kNone, 0,
      "Kernels by instruction set; else the fastest that this processor has.", kNoMaximum, kRunOnly},
     OptionRow{Option::kThreads, "threads", kNone, 0, kInteger, kProcess, kDeployment,
      "N", kNone, kNone, 1,

@@ -19,7 +19,7 @@ using Share = AttentionWorkspace::Share;
 
 const AttentionUnit& unit_of(Isa isa) {
 #if defined(__x86_64__)
-  if (isa == Isa::kAvx512) return attention_unit_avx512();
+  if (vector_isa(isa) == Isa::kAvx512) return attention_unit_avx512();
   if (isa == Isa::kAvx2) return attention_unit_avx2();
 #endif
   assertion_failed("an instruction set with an attention unit", __FILE__, __LINE__);

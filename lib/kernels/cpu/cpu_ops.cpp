@@ -5,7 +5,6 @@
 #include "kernels/cpu/executor.h"
 #include "kernels/cpu/experts.h"
 #include "kernels/cpu/index.h"
-#include "kernels/cpu/merge.h"
 #include "kernels/cpu/state.h"
 
 #include <algorithm>
@@ -18,22 +17,6 @@ namespace {
 // Elements that a thread takes at once: whole cache lines, so that threads do not share any.
 constexpr std::int64_t kGrain = 16;
 
-std::int64_t row_blocks(const MatmulPart& part) {
-  return part.n == 0 ? 0 : (part.w.rows + kRowsAtOnce - 1) / kRowsAtOnce;
-}
-
-// What a block of rows costs: to read and convert the weights, and to multiply them with n tokens.
-std::int64_t block_cost(const MatmulPart& part) {
-  constexpr std::int64_t kReading = 8;
-  return part.w.cols * (kReading + part.n);
-}
-
-// The blocks of a part that starts at `start` on the line of all costs, up to the point `edge`.
-std::int64_t blocks_before(const MatmulPart& part, std::int64_t start, std::int64_t edge) {
-  const std::int64_t cost = block_cost(part);
-  return std::clamp<std::int64_t>((edge - start + cost - 1) / cost, 0, row_blocks(part));
-}
-
 }  // namespace
 
 void CpuOps::embed(const WeightMatrix& table, std::span<const std::int32_t> tokens, float scale,
@@ -41,34 +24,14 @@ void CpuOps::embed(const WeightMatrix& table, std::span<const std::int32_t> toke
   const auto [begin, end] = team_.share(static_cast<std::int64_t>(tokens.size()));
   for (std::int64_t i = begin; i < end; ++i) {
     float* const row = y + i * table.cols;
-    const std::int32_t token = tokens[static_cast<std::size_t>(i)];
-    if (token < 0) {
-      std::fill_n(row, table.cols, 0.0F);
-      continue;
-    }
-    dequantize_row(table, token, row);
+    dequantize_row(table, tokens[static_cast<std::size_t>(i)], row);
     if (scale != 1.0F) scale_and_cap_elements(scale, 0.0F, row, table.cols);
   }
   team_.barrier();
 }
 
-// All parts' blocks of rows lie on one line of costs, of which every thread takes an equal piece.
-void CpuOps::matmul_share(std::span<const MatmulPart> parts) {
-  std::int64_t total = 0;
-  for (const MatmulPart& part : parts) total += row_blocks(part) * block_cost(part);
-  const std::int64_t first = total * team_.thread / team_.threads;
-  const std::int64_t last = total * (team_.thread + 1) / team_.threads;
-  std::int64_t start = 0;
-  for (const MatmulPart& part : parts) {
-    const std::int64_t begin = blocks_before(part, start, first) * kRowsAtOnce;
-    const std::int64_t end = std::min(blocks_before(part, start, last) * kRowsAtOnce, part.w.rows);
-    if (begin < end) rows_(part, begin, end);
-    start += row_blocks(part) * block_cost(part);
-  }
-}
-
 void CpuOps::matmul(std::span<const MatmulPart> parts) {
-  matmul_share(parts);
+  matmul_share(team_, parts, rows_);
   team_.barrier();
 }
 
@@ -165,28 +128,6 @@ void CpuOps::short_conv(const ShortConvParams& params) {
 void CpuOps::delta_rule(const DeltaRuleParams& params) {
   const auto [begin, end] = team_.share(params.batch.num_requests * params.heads);
   delta_rule_items(params, begin, end);
-  team_.barrier();
-}
-
-void CpuOps::merge(const MergeParams& params) {
-  using attention::LogBase;
-  const auto [begin, end] = team_.share(params.n);
-  std::vector<AttentionPart<LogBase::kE>> parts(static_cast<std::size_t>(params.parts));
-  for (std::int64_t i = begin; i < end; ++i) {
-    for (std::int64_t p = 0; p < params.parts; ++p) {
-      const std::int64_t row = (p * params.n + i) * params.heads;
-      parts[static_cast<std::size_t>(p)] = {
-          .o = params.parts_o + row * params.dim,
-          .lse = attention::ConstLse<LogBase::kE>(params.parts_lse + row)};
-    }
-    merge_attention<LogBase::kE>(parts, {.rows = params.heads, .dim = params.dim}, params.sinks,
-                                 {.o = params.o + i * params.heads * params.dim, .lse = {}});
-  }
-  team_.barrier();
-}
-
-void CpuOps::once(const std::function<void()>& body) {
-  if (team_.thread == 0) body();
   team_.barrier();
 }
 

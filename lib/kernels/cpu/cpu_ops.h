@@ -34,12 +34,8 @@ class CpuOps : public Ops {
   void index_select(const IndexParams& params) override;
   void short_conv(const ShortConvParams& params) override;
   void delta_rule(const DeltaRuleParams& params) override;
-  void merge(const MergeParams& params) override;
-  void once(const std::function<void()>& body) override;
 
  private:
-  void matmul_share(std::span<const MatmulPart> parts);
-
   Team team_;
   Isa isa_;
   MatmulRows rows_;

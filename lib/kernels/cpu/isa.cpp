@@ -4,6 +4,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace kernelpath::kernels::cpu {
 namespace {
@@ -16,6 +20,37 @@ bool has_f16c() {
   unsigned c = 0;
   unsigned d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
+// AMX-BF16, AMX-TILE and the vectors' conversion to bfloat16.
+bool processor_has_amx() {
+  constexpr unsigned kTileBf16 = 1U << 22U;
+  constexpr unsigned kTiles = 1U << 24U;
+  constexpr unsigned kVectorBf16 = 1U << 5U;
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  if ((d & kTileBf16) == 0 || (d & kTiles) == 0) return false;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kVectorBf16) != 0;
+}
+
+// Linux keeps the 8 KiB of tile registers only for processes that asked for them, and holds the
+// answer for all threads that are started later.
+bool system_allows_amx() {
+#if defined(__linux__)
+  constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr int kTileData = 18;               // XFEATURE_XTILEDATA
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
+bool has_amx() {
+  static const bool kHas = processor_has_amx() && system_allows_amx();
+  return kHas;
 }
 #endif
 
@@ -34,6 +69,8 @@ bool has_isa(Isa isa) {
       return has_isa(Isa::kAvx2) && __builtin_cpu_supports("avx512f") != 0 &&
              __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
              __builtin_cpu_supports("avx512vl") != 0;
+    case Isa::kAmx:
+      return has_isa(Isa::kAvx512) && has_amx();
   }
   return false;
 #else
@@ -43,6 +80,7 @@ bool has_isa(Isa isa) {
 // NOLINTEND(readability-implicit-bool-conversion)
 
 Isa best_isa() {
+  if (has_isa(Isa::kAmx)) return Isa::kAmx;
   if (has_isa(Isa::kAvx512)) return Isa::kAvx512;
   return has_isa(Isa::kAvx2) ? Isa::kAvx2 : Isa::kReference;
 }

@@ -79,8 +79,8 @@ struct Simd {
 
 namespace kernelpath::kernels::cpu {
 
-void matmul_rows_avx2(const MatmulPart& part, std::int64_t row_begin, std::int64_t row_end) {
-  matmul_rows_simd(part, row_begin, row_end);
+void matmul_rows_avx2(std::span<const PartRows> share) {
+  for (const PartRows& rows : share) matmul_rows_simd(*rows.part, rows.begin, rows.end);
 }
 
 }  // namespace kernelpath::kernels::cpu

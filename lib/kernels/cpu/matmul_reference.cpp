@@ -21,9 +21,7 @@ double dot(const float* a, const float* b, std::int64_t count) {
   return sum;
 }
 
-}  // namespace
-
-void matmul_rows_reference(const MatmulPart& part, std::int64_t row_begin, std::int64_t row_end) {
+void multiply(const MatmulPart& part, std::int64_t row_begin, std::int64_t row_end) {
   std::vector<float> row(static_cast<std::size_t>(part.w.cols));
   for (std::int64_t r = row_begin; r < row_end; ++r) {
     dequantize_row(part.w, r, row.data());
@@ -37,8 +35,15 @@ void matmul_rows_reference(const MatmulPart& part, std::int64_t row_begin, std::
   }
 }
 
+}  // namespace
+
+void matmul_rows_reference(std::span<const PartRows> share) {
+  for (const PartRows& rows : share) multiply(*rows.part, rows.begin, rows.end);
+}
+
 MatmulRows matmul_rows(Isa isa) {
 #if defined(__x86_64__)
+  if (isa == Isa::kAmx) return matmul_rows_amx;
   if (isa == Isa::kAvx512) return matmul_rows_avx512;
   if (isa == Isa::kAvx2) return matmul_rows_avx2;
 #endif

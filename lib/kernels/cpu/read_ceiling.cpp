@@ -88,7 +88,7 @@ __attribute__((target("avx2"))) std::uint64_t read_avx2(const Share& share, std:
 template <int Streams>
 ReadShare reader() {
 #if defined(__x86_64__)
-  static const Isa kBest = best_isa();
+  static const Isa kBest = vector_isa(best_isa());
   if (kBest == Isa::kAvx512) return read_avx512<Streams>;
   if (kBest == Isa::kAvx2) return read_avx2<Streams>;
 #endif

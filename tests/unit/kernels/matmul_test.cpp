@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -168,47 +169,66 @@ class Matmul : public testing::TestWithParam<cpu::Isa> {
   }
 };
 
+// What a sum of products may differ from float64 by, as a share of the sum of their magnitudes:
+// float32 sums; with AMX also 2^-17 of each activation and of each weight that is not bfloat16.
+double tolerance(cpu::Isa isa) { return isa == cpu::Isa::kAmx ? 1.6e-5 : 2e-6; }
+
+// Compares y = W x + bias of every row and token with float64 sums.
+void expect_near_float64(const Sample& s, const std::vector<float>& x, std::int64_t tokens,
+                         const std::vector<float>& y, double share) {
+  const auto cols = static_cast<std::size_t>(s.w.cols);
+  const std::vector<float> bias = random_floats(s.w.rows);
+  std::vector<float> row(cols);
+  for (std::int64_t r = 0; r < s.w.rows; ++r) {
+    dequantize_row(s.w, r, row.data());
+    for (std::int64_t i = 0; i < tokens; ++i) {
+      const float* const token = x.data() + i * s.w.cols;
+      double sum = bias[static_cast<std::size_t>(r)];
+      double magnitude = std::abs(sum);
+      for (std::size_t c = 0; c < cols; ++c) {
+        const double term = static_cast<double>(row[c]) * static_cast<double>(token[c]);
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      ASSERT_NEAR(y[static_cast<std::size_t>(i * s.w.rows + r)], sum, share * magnitude + 1e-7)
+          << "row " << r << ", token " << i;
+    }
+  }
+}
+
+// 9 tokens are a batch for some formats, 50 for all; 1100 columns are more than a block of them.
 TEST_P(Matmul, EveryFormatAndShape_IsNearFloat64Sums) {
   cpu::CpuExecutor executor(1, GetParam());
   for (const Form& form : forms()) {
-    for (const std::int64_t wish : {1, 17, 256, 300}) {
+    for (const std::int64_t wish : {1, 17, 256, 300, 1100}) {
       const std::int64_t cols = columns_of(form, wish);
       const Sample s = make_sample(form, 133, cols);
-      constexpr std::int64_t kTokens = 9;
-      const std::vector<float> x = random_floats(kTokens * cols);
-      const std::vector<float> bias = random_floats(s.w.rows);
-      const std::vector<float> y = multiply(s.w, x, kTokens, executor);
-      std::vector<float> row(static_cast<std::size_t>(cols));
-      for (std::int64_t r = 0; r < s.w.rows; ++r) {
-        dequantize_row(s.w, r, row.data());
-        for (std::int64_t i = 0; i < kTokens; ++i) {
-          double sum = bias[static_cast<std::size_t>(r)];
-          double magnitude = std::abs(sum);
-          for (std::int64_t c = 0; c < cols; ++c) {
-            const double term = static_cast<double>(row[static_cast<std::size_t>(c)]) *
-                                static_cast<double>(x[static_cast<std::size_t>(i * cols + c)]);
-            sum += term;
-            magnitude += std::abs(term);
-          }
-          ASSERT_NEAR(y[static_cast<std::size_t>(i * s.w.rows + r)], sum, 2e-6 * magnitude + 1e-7)
-              << form.name << " " << cols << " columns, row " << r << ", token " << i;
-        }
+      for (const std::int64_t tokens : {9, 50}) {
+        SCOPED_TRACE(form.name + ", columns: " + std::to_string(cols));
+        const std::vector<float> x = random_floats(tokens * cols);
+        expect_near_float64(s, x, tokens, multiply(s.w, x, tokens, executor),
+                            tolerance(GetParam()));
+        if (HasFatalFailure()) return;
       }
     }
   }
 }
 
+// A batch of AMX rounds its activations to 16 bits, and a few tokens are not rounded: there the
+// bits may differ, but not between batches.
 TEST_P(Matmul, OneTokenOrMany_GiveTheSameBits) {
+  const bool tiles = GetParam() == cpu::Isa::kAmx;
   cpu::CpuExecutor executor(1, GetParam());
   for (const Form& form : forms()) {
     const std::int64_t cols = columns_of(form, 288);
     const Sample s = make_sample(form, 21, cols);
-    constexpr std::int64_t kTokens = 61;  // more than a block of tokens
+    constexpr std::int64_t kTokens = 161;  // more than a block of tokens
+    const std::int64_t few = tiles ? 50 : 1;
     const std::vector<float> x = random_floats(kTokens * cols);
     const std::vector<float> together = multiply(s.w, x, kTokens, executor);
-    for (std::int64_t i = 0; i < kTokens; ++i) {
-      const std::vector<float> own(x.begin() + i * cols, x.begin() + (i + 1) * cols);
-      const std::vector<float> alone = multiply(s.w, own, 1, executor);
+    for (std::int64_t i = 0; i + few <= kTokens; i += few) {
+      const std::vector<float> own(x.begin() + i * cols, x.begin() + (i + few) * cols);
+      const std::vector<float> alone = multiply(s.w, own, few, executor);
       ASSERT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + i * s.w.rows))
           << form.name << ", token " << i;
     }
@@ -218,9 +238,67 @@ TEST_P(Matmul, OneTokenOrMany_GiveTheSameBits) {
 TEST_P(Matmul, OneThreadOrMany_GiveTheSameBits) {
   cpu::CpuExecutor one(1, GetParam());
   cpu::CpuExecutor three(3, GetParam());
-  const Sample s = make_sample(forms()[1], 101, 96);
-  const std::vector<float> x = random_floats(5 * 96);
-  EXPECT_EQ(multiply(s.w, x, 5, one), multiply(s.w, x, 5, three));
+  for (const Form& form : forms()) {
+    const std::int64_t cols = columns_of(form, 96);
+    const Sample s = make_sample(form, 101, cols);
+    for (const std::int64_t tokens : {1, 5, 55}) {
+      const std::vector<float> x = random_floats(tokens * cols);
+      EXPECT_EQ(multiply(s.w, x, tokens, one), multiply(s.w, x, tokens, three)) << form.name;
+    }
+  }
+}
+
+// Rows that the tiles read where they lie, and rows that are copied first.
+TEST_P(Matmul, Bf16RowsOfWholeTiles_AreNearFloat64Sums) {
+  cpu::CpuExecutor executor(1, GetParam());
+  const Sample s = make_sample(forms()[1], 96, 64);
+  for (const std::int64_t tokens : {1, 2, 3, 7, 8, 16, 17, 33, 100}) {
+    const std::vector<float> x = random_floats(tokens * 64);
+    expect_near_float64(s, x, tokens, multiply(s.w, x, tokens, executor), tolerance(GetParam()));
+  }
+}
+
+TEST_P(Matmul, InfiniteAndNanActivations_StayInTheirTokens) {
+  cpu::CpuExecutor executor(1, GetParam());
+  const Sample s = make_sample(forms()[1], 32, 32);
+  for (const std::int64_t tokens : {3, 12}) {
+    std::vector<float> x = random_floats(tokens * 32);
+    x[5] = std::numeric_limits<float>::infinity();
+    x[32 + 7] = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<float> y = multiply(s.w, x, tokens, executor);
+    EXPECT_TRUE(std::isinf(y[3]));
+    EXPECT_TRUE(std::isnan(y[32 + 3]));
+    for (auto i = std::size_t{64}; i < y.size(); ++i) EXPECT_TRUE(std::isfinite(y[i]));
+  }
+}
+
+TEST_P(Matmul, MixedParts_AreWhatEachIsAlone) {
+  cpu::CpuExecutor executor(2, GetParam());
+  const Sample a = make_sample(forms()[1], 70, 96);
+  const Sample b = make_sample(forms()[0], 40, 96);
+  constexpr std::int64_t kTokens = 20;
+  const std::vector<float> x = random_floats(kTokens * 96);
+  const std::vector<float> bias = random_floats(70);
+  std::vector<float> y(kTokens * 110);
+  const auto part = [&](const Sample& s, std::int64_t at) {
+    return MatmulPart{.w = s.w,
+                      .bias = bias.data(),
+                      .n = kTokens,
+                      .x = x.data(),
+                      .x_stride = 96,
+                      .y = y.data() + at,
+                      .y_stride = 110};
+  };
+  const std::array parts{part(a, 0), part(b, 70)};
+  executor.run([&](Ops& ops) { ops.matmul(parts); });
+  const std::vector<float> a_alone = multiply(a.w, x, kTokens, executor);
+  const std::vector<float> b_alone = multiply(b.w, x, kTokens, executor);
+  for (std::int64_t i = 0; i < kTokens; ++i) {
+    EXPECT_TRUE(
+        std::equal(a_alone.begin() + i * 70, a_alone.begin() + (i + 1) * 70, y.begin() + i * 110));
+    EXPECT_TRUE(std::equal(b_alone.begin() + i * 40, b_alone.begin() + (i + 1) * 40,
+                           y.begin() + i * 110 + 70));
+  }
 }
 
 TEST_P(Matmul, SeveralParts_ReadAndWriteTheRowsTheyName) {

@@ -1,4 +1,5 @@
-// Logits must not depend on who else is in the batch, on threads, or on how a prompt is cut.
+// Logits must not depend on who else is in the batch, on threads, or on how a prompt is cut: not by
+// a bit with vectors; with AMX, whose batches round activations to 16 bits, by less than a near-tie.
 #include "config/load.h"
 #include "kernels/cpu/executor.h"
 #include "kv/paged_storage.h"
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,9 @@ struct Piece {
 // A model with caches for two requests.
 class TwoRequests {
  public:
-  TwoRequests(const std::string& name, int threads) : executor_(threads) {
+  TwoRequests(const std::string& name, int threads,
+              kernels::cpu::Isa isa = kernels::cpu::vector_isa(kernels::cpu::best_isa()))
+      : executor_(threads, isa) {
     const std::string folder = std::string(KERNELPATH_TEST_DATA) + "/checkpoints/" + name;
     model_ = std::move(*build(*config::load_model(folder), folder, executor_));
     for (const CacheRows& rows : model_->cache_rows()) {
@@ -144,6 +148,32 @@ TEST_P(Batch, WholeOrInChunks_TheSameBits) {
   chunks.run({{0, counting(10, 5)}});
   chunks.run({{0, counting(15, 1)}});
   EXPECT_EQ(expected, chunks.run({{0, counting(16, 15)}}));
+}
+
+// What correct float32 arithmetic may differ by, and the gap from which on a choice is not a tie.
+constexpr float kLogitTolerance = 2e-3F;
+constexpr float kNearTie = 1e-3F;
+
+void expect_the_same_choice(std::span<const float> a, std::span<const float> b) {
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], kLogitTolerance) << i;
+  const auto best = std::ranges::max_element(a);
+  const auto other = std::ranges::max_element(b);
+  if (best - a.begin() == other - b.begin()) return;
+  EXPECT_LT(*best - a[static_cast<std::size_t>(other - b.begin())], kNearTie);
+}
+
+TEST_P(Batch, WithAmx_TheSameChoicesButForNearTies) {
+  if (!kernels::cpu::has_isa(kernels::cpu::Isa::kAmx)) GTEST_SKIP() << "this processor has no AMX";
+  TwoRequests vectors(GetParam(), 1);
+  TwoRequests whole(GetParam(), 2, kernels::cpu::Isa::kAmx);
+  TwoRequests chunks(GetParam(), 2, kernels::cpu::Isa::kAmx);
+  const std::vector<float> expected = vectors.run({{0, counting(10, 60)}});
+  const std::vector<float> prompt = whole.run({{0, counting(10, 60)}});
+  expect_the_same_choice(expected, prompt);
+  chunks.run({{0, counting(10, 5)}, {1, counting(40, 9)}});
+  chunks.run({{0, counting(15, 1)}});
+  expect_the_same_choice(prompt, chunks.run({{0, counting(16, 54)}}));
+  expect_the_same_choice(vectors.run({{0, {7}}}), whole.run({{0, {7}}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Batch,
