@@ -22,6 +22,14 @@ set_property(CACHE KERNELPATH_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(KERNELPATH_CUDA_ARCHS
     "90a"
     CACHE STRING "GPU architectures to compile for, e.g. 90a or 80;90a")
+set(KERNELPATH_FLASHINFER
+    "AUTO"
+    CACHE STRING
+          "Compile FlashInfer's kernels into llm-bench: AUTO (where they are found), ON, OFF")
+set_property(CACHE KERNELPATH_FLASHINFER PROPERTY STRINGS AUTO ON OFF)
+set(KERNELPATH_FLASHINFER_ROOT
+    ""
+    CACHE PATH "Folder of the Python package flashinfer; else where Python finds it")
 set(KERNELPATH_SANITIZE
     ""
     CACHE STRING "Sanitizers for every own target, e.g. address,undefined or thread")

@@ -17,7 +17,8 @@ bool takes_value(const OptionRow& row) {
 
 bool takes_file(const OptionRow& row) {
   return row.id == Option::kBatch || row.id == Option::kOutput || row.id == Option::kConfigFile ||
-         row.id == Option::kYaml || row.id == Option::kBaseline;
+         row.id == Option::kYaml || row.id == Option::kBaseline || row.id == Option::kPeersFile ||
+         row.id == Option::kRoofline;
 }
 
 bool takes_folder(const OptionRow& row) {

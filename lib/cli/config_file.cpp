@@ -18,6 +18,19 @@ bool is_key_character(char c) {
          c == '_';
 }
 
+bool is_scalar_character(char c) { return is_key_character(c) || c == '+' || c == '.'; }
+
+// 12, -3 and 0.25; TOML's other spellings of numbers are not read.
+bool is_number(std::string_view word) {
+  if (word.starts_with('-')) word.remove_prefix(1);
+  const std::size_t dot = word.find('.');
+  const auto is_digits = [](std::string_view part) {
+    return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (dot == std::string_view::npos) return is_digits(word);
+  return is_digits(word.substr(0, dot)) && is_digits(word.substr(dot + 1));
+}
+
 // Reads one line from left to right.
 class LineReader {
  public:
@@ -74,14 +87,11 @@ class LineReader {
     if (at_ < text_.size() && text_[at_] == '"') return quoted();
     if (at_ < text_.size() && text_[at_] == '\'') return literal();
     const std::size_t start = at_;
-    while (at_ < text_.size() && (is_key_character(text_[at_]) || text_[at_] == '+')) ++at_;
+    while (at_ < text_.size() && is_scalar_character(text_[at_])) ++at_;
     const std::string_view word = text_.substr(start, at_ - start);
-    const std::size_t sign = word.starts_with('-') ? 1 : 0;
-    const bool digits =
-        !word.empty() && word.find_first_not_of("0123456789", sign) == std::string_view::npos;
-    if (word == "true" || word == "false" || (digits && word != "-")) return std::string(word);
+    if (word == "true" || word == "false" || is_number(word)) return std::string(word);
     at_ = start;
-    return fail(error("expected a quoted text, a whole number, true, false or an array"));
+    return fail(error("expected a quoted text, a number, true, false or an array"));
   }
 
   Result<std::string> literal() {

@@ -11,8 +11,9 @@ namespace kernelpath::cli {
 namespace {
 
 constexpr std::size_t kHelpWidth = 96;
-constexpr std::array kGroups = {Group::kQuestion, Group::kDeployment, Group::kGeneration,
-                                Group::kAnswer,   Group::kOutput,     Group::kProgram};
+constexpr std::array kGroups = {Group::kQuestion,   Group::kDeployment, Group::kMeasurement,
+                                Group::kGeneration, Group::kAnswer,     Group::kOutput,
+                                Group::kProgram};
 
 std::string indented(std::string_view text, std::size_t indent) {
   std::string out;
@@ -39,6 +40,14 @@ std::string examples(const Program& program) {
   return out;
 }
 
+std::string_view arguments_text(const Program& program) {
+  if (program.kind == ProgramKind::kBench) {
+    return "CASE is a name of --list cases or a case file (TOML): named shapes, one a section.";
+  }
+  return "MODEL is a folder with a config.json, such a file, or - for a configuration on standard "
+         "input.";
+}
+
 std::string_view shorter_name(const OptionRow& row) {
   const bool alias = !row.alias.empty() && row.alias.size() < row.name.size();
   return alias ? row.alias : row.name;
@@ -57,7 +66,8 @@ constexpr std::string_view kFooter =
 
 constexpr std::string_view kExitCodes =
     "exit codes: 0 done; 1 a finding (llm-validate: of --fail-on or worse; --require unmet; a "
-    "batch line not answered; llm-run: --expect differs); 2 wrong use; 3 "
+    "batch line not answered; llm-run: --expect differs; llm-bench: slower than --baseline, or "
+    "a wrong result); 2 wrong use; 3 "
     "the input cannot be used; 4 not possible here; 5 a limit; 6 reading or writing failed; 70 a "
     "bug of ours; 130 and 143 interrupted and terminated.";
 
@@ -80,10 +90,7 @@ std::string short_help(const Program& program) {
 std::string full_help(const Program& program) {
   std::string out = fmt::format("{}: {}\n\n{}\n{}", program.name, program.summary,
                                 usage_line(program), examples(program));
-  out += "\n" + indented(
-                    "MODEL is a folder with a config.json, such a file, or - for a "
-                    "configuration on standard input.",
-                    0);
+  out += "\n" + indented(arguments_text(program), 0);
   for (const Group group : kGroups) {
     const auto is_of_group = [&](const OptionRow* row) { return row->group == group; };
     if (std::ranges::none_of(options_of(program.kind), is_of_group)) continue;

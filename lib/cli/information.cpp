@@ -107,8 +107,8 @@ std::string toml_string(std::string_view text) {
   return "\"" + out + "\"";
 }
 
-std::string toml_value(const OptionRow& row, const Setting& setting) {
-  switch (row.kind) {
+std::string toml_value(ValueKind kind, const Setting& setting) {
+  switch (kind) {
     case ValueKind::kFlag:
       return setting.values.empty() ? "false" : setting.values.front();
     case ValueKind::kInteger:
@@ -211,7 +211,8 @@ std::string config_text(const Program& program, const Settings& settings, bool j
     const bool unset = setting.values.empty() && row.kind != ValueKind::kFlag;
     // An unset option stands as a comment, so that the output is a config file.
     out += unset ? fmt::format("# {} is unset\n", row.name)
-                 : fmt::format("{} = {}  # {}\n", row.name, toml_value(row, setting),
+                 : fmt::format("{} = {}  # {}\n", row.name,
+                               toml_value(value_kind(program.kind, row), setting),
                                escape_for_terminal(origin_of(setting)));
   }
   return out;

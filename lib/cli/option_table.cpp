@@ -28,7 +28,8 @@ constexpr std::array kTable = {
     OptionRow{Option::kDevice, "device", kNone, 0, kText, kRequest, kQuestion,
      "NAME", "@devices", "h100-sxm", 0,
      "GPU that the question is about (--list devices); auto: the first CUDA device of this machine, "
-     "else the CPU. Nothing is probed without auto."},
+     "else the CPU. Nothing is probed without auto. llm-run and llm-bench compute on it: auto, cpu "
+     "or cuda:0."},
     OptionRow{Option::kSm, "sm", kNone, 0, kText, kRequest, kQuestion,
      "CAPABILITY", kNone, kNone, 0,
      "CUDA compute capability instead of --device: 90, 9.0, sm_90a.", kNoMaximum, kJudges},
@@ -49,23 +50,23 @@ constexpr std::array kTable = {
      "Take the engine's variables from this process's environment; --env wins over them.", kNoMaximum, kJudges},
     OptionRow{Option::kSet, "set", kNone, 0, kRepeated, kRequest, kQuestion,
      "ENGINE.FIELD=VALUE", kNone, kNone, 0,
-     "The engine's own argument, checked against its table (--list settings)."},
+     "The engine's own argument, checked against its table (--list settings).", kNoMaximum, kModels},
     OptionRow{Option::kProfileDir, "profile-dir", kNone, 0, kText, kProcess, kQuestion,
      "DIR", kNone, kNone, 0,
      "Engine tables from DIR instead of those of this build (scripts/extract-profile writes them).", kNoMaximum, kJudges},
     OptionRow{Option::kCustomModuleDirs, "custom-module-dirs", kNone, 0, kList, kProcess, kQuestion,
      "DIR,…", kNone, kNone, 0,
-     "Folders of external model providers (shared objects). They run inside this process."},
+     "Folders of external model providers (shared objects). They run inside this process.", kNoMaximum, kModels},
     OptionRow{Option::kStrict, "strict", kNone, 0, kFlag, kRequest, kQuestion,
      kNone, kNone, kNone, 0,
-     "Refuse inputs that a careful reader would refuse: repeated keys, links out of the folder."},
+     "Refuse inputs that a careful reader would refuse: repeated keys, links out of the folder.", kNoMaximum, kModels},
 
     OptionRow{Option::kBackend, "attention-backend", "backend", 0, kText, kRequest, kDeployment,
      "NAME", "@backends", kNone, 0,
-     "Attention backend to ask for, in any case. A name that the engine does not know is an error."},
+     "Attention backend to ask for, in any case. A name that the engine does not know is an error.", kNoMaximum, kModels},
     OptionRow{Option::kDtype, "dtype", kNone, 0, kText, kRequest, kDeployment,
      "NAME", "@dtypes", kNone, 0,
-     "Type of the activations; else the model's.", kNoMaximum, kJudges},
+     "Type of the activations; else the model's.", kNoMaximum, kTypes},
     OptionRow{Option::kKv, "kv-cache-dtype", "kv", 0, kText, kRequest, kDeployment,
      "TYPE", "@kv-dtypes", kNone, 0,
      "Type of the KV cache; else what the checkpoint and the engine decide."},
@@ -74,13 +75,13 @@ constexpr std::array kTable = {
      "Weight quantisation in place of the checkpoint's.", kNoMaximum, kJudges},
     OptionRow{Option::kPageSize, "page-size", "block-size", 0, kInteger, kRequest, kDeployment,
      "TOKENS", kNone, kNone, 1,
-     "Tokens in one block of the KV cache.", kMaxPageSize},
+     "Tokens in one block of the KV cache. llm-bench: values and ranges.", kMaxPageSize},
     OptionRow{Option::kMaxModelLen, "max-model-len", kNone, 0, kInteger, kRequest, kDeployment,
      "TOKENS", kNone, kNone, 1,
-     "Longest sequence; else the model's context length."},
+     "Longest sequence; else the model's context length.", kNoMaximum, kModels},
     OptionRow{Option::kBatchSize, "batch-size", kNone, 0, kInteger, kRequest, kDeployment,
      "N", kNone, kNone, 1,
-     "Sequences that run at one time."},
+     "Sequences that run at one time. llm-bench: values and ranges, 1..64*2 or 1..8+1."},
     OptionRow{Option::kTp, "tp", kNone, 0, kInteger, kRequest, kDeployment,
      "N", kNone, "1", 1, "Tensor-parallel size.", kNoMaximum, kJudges},
     OptionRow{Option::kPp, "pp", kNone, 0, kInteger, kRequest, kDeployment,
@@ -95,22 +96,85 @@ constexpr std::array kTable = {
      "N", kNone, "1", 1, "Decode-context-parallel size.", kNoMaximum, kJudges},
     OptionRow{Option::kSpeculative, "speculative", kNone, 0, kText, kRequest, kDeployment,
      "KIND[:MODEL]", "eagle|eagle3|mtp|ngram|draft", kNone, 0,
-     "Speculative decoding, and the draft model where there is one."},
+     "Speculative decoding, and the draft model where there is one.", kNoMaximum, kModels},
     OptionRow{Option::kDraftTokens, "draft-tokens", kNone, 0, kInteger, kRequest, kDeployment,
-     "N", kNone, kNone, 1, "Draft tokens of one step."},
+     "N", kNone, kNone, 1, "Draft tokens of one step.", kNoMaximum, kModels},
     OptionRow{Option::kDraftTopk, "draft-topk", kNone, 0, kInteger, kRequest, kDeployment,
      "N", kNone, kNone, 1, "Branches of the draft tree.", kNoMaximum, kJudges},
 
+    OptionRow{Option::kFallback, "fallback", kNone, 0, kChoice, kProcess, kDeployment,
+     "error|warn", "error|warn", "error", 0,
+     "Where the named backend cannot run a layer: error, or warn and take one that can.",
+     kNoMaximum, kRunOnly},
     OptionRow{Option::kKernel, "kernel", kNone, 0, kChoice, kProcess, kDeployment,
      "reference|avx2|avx512|amx", "reference|avx2|avx512|amx", kNone, 0,
-     "Kernels by instruction set; else the fastest that this processor has.", kNoMaximum, kRunOnly},
+     "Kernels by instruction set; else the fastest that this processor has.", kNoMaximum, kComputes},
     OptionRow{Option::kThreads, "threads", kNone, 0, kInteger, kProcess, kDeployment,
      "N", kNone, kNone, 1,
-     "Threads that compute; else one a processor.", 4096, kRunOnly},
+     "Threads that compute; else one a processor.", 4096, kComputes},
     OptionRow{Option::kKvMemory, "kv-memory", kNone, 0, kSize, kProcess, kDeployment,
      "SIZE", kNone, kNone, 0,
      "Room of the KV cache: 4GiB; else what the requests can need at one time.", kNoMaximum,
      kRunOnly},
+
+    OptionRow{Option::kCase, "case", kNone, 0, kList, kProcess, kMeasurement,
+     "CASE,…", "@cases", kNone, 0,
+     "What to measure (--list cases), as the arguments do.", kNoMaximum, kBenchOnly},
+    OptionRow{Option::kHeads, "heads", kNone, 0, kList, kProcess, kMeasurement,
+     "Q:KV,…", kNone, kNone, 0, "Query heads and KV heads. Else 32:8.", kNoMaximum, kBenchOnly},
+    OptionRow{Option::kHeadDim, "head-dim", kNone, 0, kList, kProcess, kMeasurement,
+     "N,…", kNone, kNone, 0, "Values of a row of Q, K and V. Else 128.", kNoMaximum, kBenchOnly},
+    OptionRow{Option::kContext, "context", kNone, 0, kList, kProcess, kMeasurement,
+     "TOKENS,…", kNone, kNone, 0,
+     "Tokens of each request, the new ones included: values and ranges, 1024..131072*4.",
+     kNoMaximum, kBenchOnly},
+    OptionRow{Option::kQueryTokens, "query-tokens", kNone, 0, kList, kProcess, kMeasurement,
+     "N,…", kNone, kNone, 0, "New tokens of each request of gqa-decode. Else 1.", kNoMaximum,
+     kBenchOnly},
+    OptionRow{Option::kWeightDtype, "weight-dtype", kNone, 0, kList, kProcess, kMeasurement,
+     "TYPE,…", "f32|bf16|f16|fp8|nvfp4|mxfp4|q8_0|q4_0|q4_k", kNone, 0,
+     "Stored format of the matrix of gemv and matrix-rate. Else every one (gemv), bf16.",
+     kNoMaximum, kBenchOnly},
+    OptionRow{Option::kRows, "rows", kNone, 0, kList, kProcess, kMeasurement,
+     "N,…", kNone, kNone, 0, "Outputs of the matrix. Else 4096.", kNoMaximum, kBenchOnly},
+    OptionRow{Option::kCols, "cols", kNone, 0, kList, kProcess, kMeasurement,
+     "N,…", kNone, kNone, 0, "Inputs of the matrix. Else 4096.", kNoMaximum, kBenchOnly},
+    OptionRow{Option::kSize, "size", kNone, 0, kList, kProcess, kMeasurement,
+     "SIZE,…", kNone, kNone, 0, "Bytes that read-ceiling and copy read: 512MiB.", kNoMaximum,
+     kBenchOnly},
+    OptionRow{Option::kPeer, "peer", kNone, 0, kList, kProcess, kMeasurement,
+     "NAME,…", "@peers", "all", 0,
+     "Other libraries to measure on the same data in the same minutes; all: those of this build; "
+     "none (--list peers).", kNoMaximum, kBenchOnly},
+    OptionRow{Option::kPeersFile, "peers-file", kNone, 0, kRepeated, kProcess, kMeasurement,
+     "FILE", kNone, kNone, 0,
+     "Times of peers that scripts/bench-peers.py has measured on the shapes of the same case file.",
+     kNoMaximum, kBenchOnly},
+    OptionRow{Option::kMinSamples, "min-samples", kNone, 0, kInteger, kProcess, kMeasurement,
+     "N", kNone, "10", 1, "Samples of a shape at least.", 1000000, kBenchOnly},
+    OptionRow{Option::kMaxNoise, "max-noise", kNone, 0, kPercent, kProcess, kMeasurement,
+     "PERCENT", kNone, "0.5%", 0,
+     "A shape is measured until the relative standard deviation of its samples is at most this, or "
+     "no longer changes; a larger one is marked and not valid.", kNoMaximum, kBenchOnly},
+    OptionRow{Option::kMinTime, "min-time", kNone, 0, kSeconds, kProcess, kMeasurement,
+     "TIME", kNone, "0.5s", 0, "Time of all samples of a shape together at least.", kNoMaximum,
+     kBenchOnly},
+    OptionRow{Option::kTimeout, "timeout", kNone, 0, kSeconds, kProcess, kMeasurement,
+     "TIME", kNone, "15s", 0, "Ends a shape whose noise does not settle.", kNoMaximum, kBenchOnly},
+    OptionRow{Option::kCold, "cold", kNone, 0, kFlag, kProcess, kMeasurement,
+     kNone, kNone, kNone, 0,
+     "Every launch reads data that are out of the cache. Without --cold and --warm, shapes that fit "
+     "the cache are measured both ways.", kNoMaximum, kBenchOnly},
+    OptionRow{Option::kWarm, "warm", kNone, 0, kFlag, kProcess, kMeasurement,
+     kNone, kNone, kNone, 0, "Launches repeat on the same data.", kNoMaximum, kBenchOnly},
+    OptionRow{Option::kCheck, "check", kNone, 0, kFlag, kProcess, kMeasurement,
+     kNone, kNone, "true", 0,
+     "Compare with the float64 reference first; --check=false leaves it out.", kNoMaximum,
+     kBenchOnly},
+    OptionRow{Option::kProfile, "profile", kNone, 0, kFlag, kCommandLine, kMeasurement,
+     kNone, kNone, kNone, 0,
+     "One launch of each shape and nothing else, for a profiler around this program.", kNoMaximum,
+     kBenchOnly},
 
     OptionRow{Option::kPrompt, "prompt", kNone, 'p', kText, kCommandLine, kGeneration,
      "TEXT|@FILE|-", kNone, kNone, 0,
@@ -190,7 +254,7 @@ constexpr std::array kTable = {
      "One row for each group of layers that resolve alike.", kNoMaximum, kInspectOnly},
     OptionRow{Option::kWhy, "why", kNone, 0, kFlag, kProcess, kAnswer,
      kNone, kNone, kNone, 0,
-     "All steps, in the order in which one debugs a deployment."},
+     "All steps, in the order in which one debugs a deployment.", kNoMaximum, kModels},
     OptionRow{Option::kWhyNot, "why-not", kNone, 0, kText, kRequest, kAnswer,
      "BACKEND", "@backends", kNone, 0,
      "What refuses BACKEND here, and the smallest changes that would admit it.", kNoMaximum, kInspectOnly},
@@ -203,7 +267,7 @@ constexpr std::array kTable = {
      "End with code 1 unless every model gets this backend.", kNoMaximum, kInspectOnly},
     OptionRow{Option::kSources, "sources", kNone, 0, kFlag, kProcess, kAnswer,
      kNone, kNone, kNone, 0,
-     "The engine's file and its version behind each rule."},
+     "The engine's file and its version behind each rule.", kNoMaximum, kModels},
     OptionRow{Option::kYaml, "yaml", kNone, 0, kRepeated, kRequest, kQuestion,
      "FILE", kNone, kNone, 0,
      "An options file of TensorRT-LLM (extra LLM API options). Several are merged, the last wins; "
@@ -223,8 +287,15 @@ constexpr std::array kTable = {
      "These rules do not count.", kNoMaximum, kValidateOnly},
     OptionRow{Option::kBaseline, "baseline", kNone, 0, kText, kProcess, kAnswer,
      "FILE", kNone, kNone, 0,
-     "A JSON or SARIF report of an earlier run: what it has found already is shown and does not "
-     "count.", kNoMaximum, kValidateOnly},
+     "A report of an earlier run. llm-validate (JSON or SARIF): what it has found already is shown "
+     "and does not count. llm-bench (JSON): end with code 1 where a shape became slower.", kNoMaximum, kCompares},
+    OptionRow{Option::kMaxRegression, "max-regression", kNone, 0, kPercent, kProcess, kAnswer,
+     "PERCENT", kNone, "3%", 0,
+     "How much slower than --baseline a shape may be.", kNoMaximum, kBenchOnly},
+    OptionRow{Option::kRoofline, "roofline", kNone, 0, kText, kProcess, kAnswer,
+     "FILE.svg", kNone, kNone, 0,
+     "Draw rates over arithmetic intensity, below the limits of this run (needs gnuplot).",
+     kNoMaximum, kBenchOnly},
     OptionRow{Option::kSuggest, "suggest", kNone, 0, kFlag, kRequest, kAnswer,
      kNone, kNone, kNone, 0,
      "The smallest changes of options, then of the device, that remove each error; each was "
@@ -239,9 +310,9 @@ constexpr std::array kTable = {
      "are the defaults of each line.", kNoMaximum, kJudges},
 
     OptionRow{Option::kFormat, "format", kNone, 'f', kChoice, kProcess, kOutput,
-     "NAME", "text|json|jsonl|md|html|sarif|junit|github", "text", 0,
+     "NAME", "text|json|jsonl|md|html|sarif|junit|github|csv|svg", "text", 0,
      "Format of the answer: text, json, jsonl or md; llm-validate also has html, sarif, junit and "
-     "github, llm-run has no md."},
+     "github, llm-bench csv and svg; llm-run has no md."},
     OptionRow{Option::kJson, "json", kNone, 0, kFlag, kCommandLine, kOutput,
      kNone, kNone, kNone, 0, "The same as --format json."},
     OptionRow{Option::kOutput, "output", kNone, 'o', kRepeated, kCommandLine, kOutput,
@@ -305,6 +376,8 @@ std::string_view group_title(Group group) {
       return "The question";
     case kDeployment:
       return "The deployment";
+    case kMeasurement:
+      return "What is measured";
     case kGeneration:
       return "What is generated";
     case kAnswer:
@@ -322,24 +395,18 @@ std::span<const OptionRow> option_table() { return kTable; }
 const OptionRow& option_row(Option option) { return kTable[static_cast<std::size_t>(option)]; }
 
 bool is_option_of(ProgramKind program, const OptionRow& row) {
-  switch (row.programs) {
-    case kAll:
-      return true;
-    case kRunOnly:
-      return program == ProgramKind::kRun;
-    case kJudges:
-      return program != ProgramKind::kRun;
-    case kInspectOnly:
-      return program == ProgramKind::kInspect;
-    case kValidateOnly:
-      return program == ProgramKind::kValidate;
-  }
-  return false;
+  return (static_cast<unsigned>(row.programs) >> static_cast<unsigned>(program) & 1U) != 0;
+}
+
+ValueKind value_kind(ProgramKind program, const OptionRow& row) {
+  const bool is_axis = row.id == Option::kBatchSize || row.id == Option::kPageSize ||
+                       row.id == Option::kDtype || row.id == Option::kKv;
+  return program == ProgramKind::kBench && is_axis ? kList : row.kind;
 }
 
 std::string_view default_value(ProgramKind program, const OptionRow& row) {
-  const bool here = program == ProgramKind::kRun && row.id == Option::kDevice;
-  return here ? "auto" : row.default_value;
+  const bool here = program == ProgramKind::kRun || program == ProgramKind::kBench;
+  return here && row.id == Option::kDevice ? "auto" : row.default_value;
 }
 
 std::vector<const OptionRow*> options_of(ProgramKind program) {

@@ -43,9 +43,30 @@ enum class Option : std::uint8_t {
   kSpeculative,
   kDraftTokens,
   kDraftTopk,
+  kFallback,
   kKernel,
   kThreads,
   kKvMemory,
+  // what is measured
+  kCase,
+  kHeads,
+  kHeadDim,
+  kContext,
+  kQueryTokens,
+  kWeightDtype,
+  kRows,
+  kCols,
+  kSize,
+  kPeer,
+  kPeersFile,
+  kMinSamples,
+  kMaxNoise,
+  kMinTime,
+  kTimeout,
+  kCold,
+  kWarm,
+  kCheck,
+  kProfile,
   // what is generated
   kPrompt,
   kPromptTokens,
@@ -83,6 +104,8 @@ enum class Option : std::uint8_t {
   kRule,
   kSkip,
   kBaseline,
+  kMaxRegression,
+  kRoofline,
   kSuggest,
   kMatrix,
   kBatch,
@@ -118,9 +141,19 @@ enum class ValueKind : std::uint8_t {
   kList,      // comma or repetition
   kRepeated,  // repetition only: the value may hold commas
   kPair,      // two values: two words, or one with a comma
+  kPercent,   // "3%" or "0.03", stored as a fraction
+  kSeconds,   // "0.5s", "20ms" or "0.5", stored as seconds
 };
 
-enum class Group : std::uint8_t { kQuestion, kDeployment, kGeneration, kAnswer, kOutput, kProgram };
+enum class Group : std::uint8_t {
+  kQuestion,
+  kDeployment,
+  kMeasurement,
+  kGeneration,
+  kAnswer,
+  kOutput,
+  kProgram
+};
 std::string_view group_title(Group group);
 
 // Where an option may be set besides the command line.
@@ -131,15 +164,20 @@ enum class Scope : std::uint8_t {
 };
 
 // The programs of this build.
-enum class ProgramKind : std::uint8_t { kInspect, kValidate, kRun };
+enum class ProgramKind : std::uint8_t { kInspect, kValidate, kRun, kBench };
 
-// Which of them have an option.
+// Which of them have an option: a bit for each, at the place of its enumerator.
 enum class OfPrograms : std::uint8_t {
-  kAll,
-  kInspectOnly,
-  kValidateOnly,
-  kRunOnly,
-  kJudges  // llm-inspect and llm-validate: what speaks of other engines and machines
+  kInspectOnly = 1,
+  kValidateOnly = 2,
+  kJudges = 3,  // llm-inspect and llm-validate: what speaks of other engines and machines
+  kRunOnly = 4,
+  kModels = 7,  // those that take a model
+  kBenchOnly = 8,
+  kCompares = 10,  // llm-validate and llm-bench: with an earlier report
+  kTypes = 11,     // all but llm-run, whose activations have one type
+  kComputes = 12,  // llm-run and llm-bench: on this machine
+  kAll = 15
 };
 
 struct OptionRow {
@@ -174,7 +212,10 @@ std::span<const OptionRow> option_table();
 const OptionRow& option_row(Option option);
 
 bool is_option_of(ProgramKind program, const OptionRow& row);
-// As a user would write it; empty: unset. llm-run asks for the machine that it runs on.
+// Options that hold one value elsewhere hold lists of values and ranges in llm-bench.
+ValueKind value_kind(ProgramKind program, const OptionRow& row);
+// As a user would write it; empty: unset. llm-run and llm-bench ask for the machine that they run
+// on.
 std::string_view default_value(ProgramKind program, const OptionRow& row);
 // The rows of one program, in the order of the table.
 std::vector<const OptionRow*> options_of(ProgramKind program);

@@ -78,10 +78,36 @@ Result<std::string> read_size(std::string_view value, std::string_view where) {
   return fail(std::move(bytes).error());
 }
 
+// "3%" and "0.03" → "0.03".
+Result<std::string> read_percent(std::string_view value, std::string_view where) {
+  const bool percent = value.ends_with('%');
+  const auto number = parse_number(percent ? value.substr(0, value.size() - 1) : value);
+  if (!number || *number < 0) {
+    return fail(bad_value(where, "not a share of at least 0, as 3% or 0.03", value));
+  }
+  return fmt::format("{}", percent ? *number / 100.0 : *number);
+}
+
+// "0.5s", "20ms" and "0.5" → seconds.
+Result<std::string> read_seconds(std::string_view value, std::string_view where) {
+  const bool milliseconds = value.ends_with("ms");
+  const bool seconds = !milliseconds && value.ends_with('s');
+  const std::size_t unit = milliseconds ? 2 : seconds ? 1 : 0;
+  const auto number = parse_number(value.substr(0, value.size() - unit));
+  if (!number || *number < 0) {
+    return fail(bad_value(where, "not a time of at least 0, as 0.5s or 20ms", value));
+  }
+  return fmt::format("{}", milliseconds ? *number / 1000.0 : *number);
+}
+
 // The stored form of one value, checked.
 Result<std::string> read_value(const OptionRow& row, std::string_view value,
                                std::string_view where) {
   switch (row.kind) {
+    case ValueKind::kPercent:
+      return read_percent(value, where);
+    case ValueKind::kSeconds:
+      return read_seconds(value, where);
     case ValueKind::kFlag:
       return read_flag(value, where);
     case ValueKind::kChoice:
@@ -149,7 +175,7 @@ Result<void> apply_environment(Settings& settings, const ProcessEnvironment& env
 
 }  // namespace
 
-Settings::Settings(ProgramKind program) {
+Settings::Settings(ProgramKind program) : program_(program) {
   settings_.resize(option_table().size());
   for (const OptionRow& row : option_table()) {
     const std::string_view value = default_value(program, row);
@@ -178,11 +204,20 @@ std::optional<std::int64_t> Settings::integer(Option option) const {
   return *number;
 }
 
-double Settings::number(Option option) const { return parse_number(text(option)).value_or(0); }
+double Settings::number(Option option) const {
+  const std::string& value = text(option);
+  const ValueKind kind = option_row(option).kind;
+  // Defaults stand as a user would write them.
+  Result<std::string> read = value;
+  if (kind == ValueKind::kPercent) read = read_percent(value, "");
+  if (kind == ValueKind::kSeconds) read = read_seconds(value, "");
+  return read ? parse_number(*read).value_or(0) : 0;
+}
 
 Result<void> Settings::set(Option option, const std::vector<std::string>& values, SetBy set_by,
                            std::string_view where) {
-  const OptionRow& row = option_row(option);
+  OptionRow row = option_row(option);
+  row.kind = value_kind(program_, row);
   Setting& setting = settings_[static_cast<std::size_t>(option)];
   if (set_by < setting.set_by) return {};
   Setting replacement{.values = {}, .set_by = set_by, .where = std::string(where)};

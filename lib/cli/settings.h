@@ -40,7 +40,7 @@ class Settings {
   [[nodiscard]] bool flag(Option option) const { return text(option) == "true"; }
   // kInteger, kSize (in bytes) and kCount; checked when they were set.
   [[nodiscard]] std::optional<std::int64_t> integer(Option option) const;
-  // kNumber; 0 where it is unset.
+  // kNumber, kPercent (a fraction) and kSeconds; 0 where it is unset.
   [[nodiscard]] double number(Option option) const;
 
   // Replaces the value of an option by `values` as a user wrote them, if `set_by` does not rank
@@ -49,6 +49,7 @@ class Settings {
                    std::string_view where);
 
  private:
+  ProgramKind program_;
   std::vector<Setting> settings_;
 };
 

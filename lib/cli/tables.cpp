@@ -1,5 +1,7 @@
 #include "base/text.h"
 #include "base/units.h"
+#include "bench/peers.h"
+#include "bench/shape.h"
 #include "cli/engine_comparison.h"
 #include "cli/information.h"
 #include "cli/rule_information.h"
@@ -28,8 +30,8 @@ struct EngineRows {
   std::vector<TableRow> rows;
 };
 
-constexpr std::array<std::string_view, 5> kOwnKinds = {"kinds", "engines", "devices", "errors",
-                                                       "rules"};
+constexpr std::array<std::string_view, 7> kOwnKinds = {"kinds", "engines", "devices", "errors",
+                                                       "rules", "cases",   "peers"};
 
 std::vector<std::string> all_kinds() {
   std::vector<std::string> out(kOwnKinds.begin(), kOwnKinds.end());
@@ -57,6 +59,24 @@ std::vector<TableRow> device_rows() {
                     {"capability", sm},
                     {"memory", memory},
                     {"label", device.label}}});
+  }
+  return out;
+}
+
+std::vector<TableRow> case_rows() {
+  std::vector<TableRow> out;
+  for (const bench::CaseInfo& info : bench::case_table()) {
+    out.push_back(
+        {std::string(info.name),
+         {{"measures", std::string(info.does)}, {"varies over", std::string(info.axes)}}});
+  }
+  return out;
+}
+
+std::vector<TableRow> peer_rows() {
+  std::vector<TableRow> out;
+  for (const bench::PeerKind& peer : bench::peer_kinds()) {
+    out.push_back({peer.name, {{"here", peer.here}, {"what", peer.what}}});
   }
   return out;
 }
@@ -103,6 +123,8 @@ Result<std::vector<EngineRows>> rows_of(const Settings& settings, std::string_vi
   if (kind == "engines") return std::vector<EngineRows>{{"", "", engine_rows()}};
   if (kind == "devices") return std::vector<EngineRows>{{"", "", device_rows()}};
   if (kind == "errors") return std::vector<EngineRows>{{"", "", error_rows()}};
+  if (kind == "cases") return std::vector<EngineRows>{{"", "", case_rows()}};
+  if (kind == "peers") return std::vector<EngineRows>{{"", "", peer_rows()}};
   std::vector<EngineRows> out;
   KERNELPATH_TRY(chosen, listed_engines(settings));
   for (const Engine* engine : chosen) {
@@ -226,6 +248,15 @@ std::vector<std::string> table_words(std::string_view table) {
   if (table == "devices") {
     for (const hardware::Device& device : hardware::known_devices()) out.push_back(device.id);
     out.emplace_back("auto");
+    return out;
+  }
+  if (table == "cases") {
+    for (const bench::CaseInfo& info : bench::case_table()) out.emplace_back(info.name);
+    return out;
+  }
+  if (table == "peers") {
+    for (const bench::PeerKind& peer : bench::peer_kinds()) out.push_back(peer.name);
+    out.insert(out.end(), {"all", "none"});
     return out;
   }
   if (table == "engines") out.emplace_back("all");

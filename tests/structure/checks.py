@@ -26,7 +26,8 @@ DIRECTION = {
     "features": ["engines"],
     "report": ["features"],
     "runtime": ["model", "tokenizer", "engines"],
-    "cli": ["report", "runtime"],
+    "bench": ["kernels"],
+    "cli": ["report", "runtime", "bench"],
 }
 
 SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}

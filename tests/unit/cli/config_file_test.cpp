@@ -23,6 +23,7 @@ TEST(ParseConfigText, EveryValueForm_IsRead) {
   EXPECT_EQ(entries->at(3).line, 6);
   EXPECT_THAT(entries->at(4).values, ElementsAre("p", "q", "3"));
   EXPECT_TRUE(entries->at(5).values.empty());
+  EXPECT_THAT(parse_config_text("t = 0.25", "f.toml")->front().values, ElementsAre("0.25"));
 }
 
 TEST(ParseConfigText, BrokenLines_CarryLineAndColumn) {
@@ -36,7 +37,9 @@ TEST(ParseConfigText, BrokenLines_CarryLineAndColumn) {
   EXPECT_EQ(place_of("a = 1 2"), "1:7");
   EXPECT_EQ(place_of("a = [1 2]"), "1:8");
   EXPECT_EQ(place_of("[x\n"), "1:3");
-  EXPECT_EQ(place_of("a = 1.5"), "1:6");
+  EXPECT_EQ(place_of("a = 1.5.2"), "1:5");
+  EXPECT_EQ(place_of("a = .5"), "1:5");
+  EXPECT_EQ(place_of("a = 1."), "1:5");
   EXPECT_EQ(place_of("a = \"\\q\""), "1:7");
 }
 

@@ -1,0 +1,99 @@
+#pragma once
+
+#include "attention/data_type.h"
+#include "base/result.h"
+#include "bench/measure.h"
+#include "bench/random_data.h"
+#include "bench/target.h"
+#include "kernels/cpu/executor.h"
+#include "kernels/cuda/device.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+// What the cases on a CUDA device share.
+namespace kernelpath::bench {
+
+using kernels::cuda::Buffer;
+using kernels::cuda::StreamView;
+
+// Launches of a captured graph: one alone would time its replay.
+inline constexpr std::int64_t kGraphLaunches = 20;
+
+class CudaMachine {
+ public:
+  static Result<std::unique_ptr<CudaMachine>> open(int index);
+
+  [[nodiscard]] const kernels::cuda::DeviceInfo& info() const { return info_; }
+  [[nodiscard]] const DeviceFacts& facts() const { return facts_; }
+  [[nodiscard]] StreamView stream() const { return stream_.view(); }
+  // 4 bytes that kernels which only read leave behind.
+  [[nodiscard]] std::uint32_t* sink() const {
+    return reinterpret_cast<std::uint32_t*>(sink_.data());
+  }
+  // Computes references.
+  kernels::cpu::CpuExecutor& host() { return host_; }
+
+  // Device memory with random contents; 0 bytes give none.
+  Result<Buffer> filled(std::int64_t bytes, const BitPattern& pattern);
+  template <class T>
+  Result<Buffer> copied(std::span<const T> values) {
+    return copied_bytes(values.data(), static_cast<std::int64_t>(values.size_bytes()));
+  }
+
+  // How often data of `bytes` must lie there to be out of the L2 cache when their turn comes again.
+  [[nodiscard]] std::int64_t copies(std::int64_t bytes, bool cold) const;
+  [[nodiscard]] CacheState state(std::int64_t bytes, std::int64_t copies) const;
+
+  // Bytes a second of reading runs of `run_bytes` in random order from memory that is far larger
+  // than the cache; measured once a run length. Error kResource: no room for it.
+  Result<double> gather_ceiling(std::int64_t run_bytes);
+
+  // "" or what holds the clocks down at this moment, as NVML says it.
+  [[nodiscard]] std::string throttled() const;
+
+ private:
+  CudaMachine(kernels::cuda::DeviceInfo info, kernels::cuda::Stream stream, Buffer sink);
+  Result<Buffer> copied_bytes(const void* data, std::int64_t bytes);
+
+  kernels::cuda::DeviceInfo info_;
+  kernels::cuda::Stream stream_;
+  Buffer sink_;
+  DeviceFacts facts_;
+  int index_ = 0;
+  kernels::cpu::CpuExecutor host_;
+  std::map<std::int64_t, double> ceilings_;
+};
+
+// Launches in a captured graph, replayed as often as a sample needs, between two events.
+class GraphWorkload : public Workload {
+ public:
+  // Launch `pass` puts itself on the stream; called kGraphLaunches times, or `launches` times if
+  // that is more. `before`, which may be empty, stands once at the start of the graph.
+  struct Body {
+    std::function<Result<void>(StreamView)> before;
+    std::function<Result<void>(std::int64_t pass, StreamView)> launch;
+    std::int64_t launches = kGraphLaunches;
+  };
+  static Result<std::unique_ptr<GraphWorkload>> capture(CudaMachine& machine, Body body);
+
+  // Fewer launches than a graph has are launched one by one.
+  Result<double> run(std::int64_t launches) override;
+  [[nodiscard]] std::int64_t least_launches() const override { return body_.launches; }
+
+ private:
+  GraphWorkload(CudaMachine& machine, Body body, kernels::cuda::Event begin,
+                kernels::cuda::Event end);
+  Result<void> launch_all(StreamView stream, std::int64_t launches);
+
+  CudaMachine* machine_;
+  Body body_;
+  kernels::cuda::Event begin_;
+  kernels::cuda::Event end_;
+  kernels::cuda::Graph graph_;
+};
+
+}  // namespace kernelpath::bench

@@ -1,0 +1,56 @@
+#include "bench/cuda_target.h"
+
+#include "bench/cuda_jobs.h"
+#include "bench/cuda_machine.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace kernelpath::bench {
+namespace {
+
+class CudaTarget : public Target {
+ public:
+  explicit CudaTarget(std::unique_ptr<CudaMachine> machine) : machine_(std::move(machine)) {}
+
+  [[nodiscard]] const DeviceFacts& facts() const override { return machine_->facts(); }
+  [[nodiscard]] bool is_cuda() const override { return true; }
+  [[nodiscard]] bool has(CaseKind kind) const override {
+    return kind == CaseKind::kGqaDecode || kind == CaseKind::kKvAppend ||
+           kind == CaseKind::kReadCeiling || kind == CaseKind::kCopy;
+  }
+
+  Result<std::unique_ptr<Job>> prepare(const Shape& shape, bool cold) override {
+    switch (shape.kind) {
+      case CaseKind::kGqaDecode:
+        return make_cuda_decode_job(*machine_, shape, cold);
+      case CaseKind::kKvAppend:
+        return make_cuda_append_job(*machine_, shape, cold);
+      case CaseKind::kReadCeiling:
+      case CaseKind::kCopy:
+        return make_cuda_memory_job(*machine_, shape, cold);
+      default:
+        break;
+    }
+    return fail({.code = ErrorCode::kUnavailable,
+                 .message = fmt::format("there are no CUDA kernels for {}; there are some for "
+                                        "gqa-decode, kv-append, read-ceiling and copy",
+                                        case_info(shape.kind).name),
+                 .hint = "--device cpu"});
+  }
+
+  std::string throttled() override { return machine_->throttled(); }
+
+ private:
+  std::unique_ptr<CudaMachine> machine_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Target>> make_cuda_target(int index) {
+  KERNELPATH_TRY(machine, CudaMachine::open(index));
+  return std::make_unique<CudaTarget>(std::move(machine));
+}
+
+}  // namespace kernelpath::bench

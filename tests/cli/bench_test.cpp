@@ -1,0 +1,374 @@
+#include "json/document.h"
+#include "run_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+// llm-bench on the CPU with tiny shapes. No test judges a time.
+namespace kernelpath::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+// As few samples as there may be, on one thread.
+const std::vector<std::string> kQuick = {
+    "--device", "cpu",       "--threads", "1",           "--min-samples", "2",     "--min-time",
+    "0",        "--timeout", "60",        "--max-noise", "100000%",       "--warm"};
+
+Outcome bench(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), kQuick.begin(), kQuick.end());
+  return run_program("llm-bench", {.arguments = std::move(arguments)});
+}
+
+const std::vector<std::string> kTinyDecode = {"gqa-decode", "--heads",   "4:2",
+                                              "--head-dim", "32",        "--batch-size",
+                                              "1..4*2",     "--context", "48"};
+
+std::vector<std::string> tiny(std::vector<std::string> more) {
+  std::vector<std::string> out = kTinyDecode;
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+json::Value document_of(const Outcome& outcome) {
+  const auto out = json::parse_object(outcome.out, "stdout", {.max_bytes = outcome.out.size() + 1});
+  EXPECT_TRUE(out) << out.error().text() << outcome.err;
+  return out ? out->root : json::Value();
+}
+
+TEST(Bench, Decode_GivesATableWithItsLimit) {
+  const Outcome outcome = bench(tiny({}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("gqa-decode  f32 q4 kv2 d32 page 16 HND\n"), HasSubstr("of limit"),
+                    HasSubstr("t0"), HasSubstr("\nlimit: gather read ")));
+  EXPECT_EQ(std::ranges::count(outcome.out, '!'), 0) << outcome.out;
+}
+
+TEST(Bench, Json_HasSamplesLimitAndCheckOfEachShape) {
+  const Outcome outcome = bench(tiny({"--json", "--kv", "f32,nvfp4"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json::Value document = document_of(outcome);
+  EXPECT_EQ(document.find("schema")->as_string(), "kernelpath/bench");
+  const auto rows = document.find("rows")->items();
+  ASSERT_THAT(rows, SizeIs(6));
+  for (const json::Value& row : rows) {
+    EXPECT_TRUE(row.find("valid")->as_bool());
+    EXPECT_TRUE(row.find("check")->find("ok")->as_bool());
+    EXPECT_GE(row.find("timing")->find("samples_s")->items().size(), 2U);
+    EXPECT_EQ(row.find("limit")->find("kind")->as_string(), "gather read");
+    EXPECT_GT(row.find("of_limit")->as_double(), 0);
+  }
+}
+
+TEST(Bench, EveryCase_RunsWithEveryFormat) {
+  const std::vector<std::string> arguments = {
+      "read-ceiling", "copy",       "kv-append", "gemv",      "prefill", "--heads",
+      "2:1",          "--head-dim", "32",        "--context", "20",      "--rows",
+      "16",           "--cols",     "256",       "--size",    "4KiB",    "--check=false"};
+  for (const std::string format : {"text", "json", "jsonl", "md", "csv"}) {
+    std::vector<std::string> call = arguments;
+    call.insert(call.end(), {"--format", format});
+    const Outcome outcome = bench(call);
+    EXPECT_EQ(outcome.exit_code, 0) << format << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("gemv")) << format;
+    EXPECT_THAT(outcome.err, IsEmpty()) << format;
+  }
+}
+
+TEST(Bench, Jsonl_IsAHeaderAndALineAShape) {
+  const Outcome outcome = bench(tiny({"--format", "jsonl"}));
+  EXPECT_THAT(outcome.out, StartsWith("{\"schema\":\"kernelpath/bench\""));
+  EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 4);
+}
+
+TEST(Bench, Csv_HasAsManyFieldsInEachLine) {
+  const Outcome outcome = bench(tiny({"--format", "csv"}));
+  std::size_t first = 0;
+  const auto fields = std::ranges::count(outcome.out.substr(0, outcome.out.find('\n')), ',');
+  for (std::size_t end = 0; (end = outcome.out.find('\n', first)) != std::string::npos;
+       first = end + 1) {
+    EXPECT_EQ(std::ranges::count(outcome.out.substr(first, end - first), ','), fields);
+  }
+}
+
+TEST(Bench, SeveralReports_OfOneRun) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      bench(tiny({"-o", "json:" + folder.path("a.json"), "-o", "csv:" + folder.path("a.csv")}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(read_file(folder.path("a.json")), StartsWith("{\n  \"schema\""));
+  EXPECT_THAT(read_file(folder.path("a.csv")), StartsWith("key,case,kernel"));
+}
+
+TEST(Bench, Documents_FitTheirSchema) {
+  const TemporaryFolder folder;
+  const Outcome whole = bench(tiny({"--json"}));
+  const std::string refused =
+      bench({"gqa-decode", "--dtype", "bf16", "--context", "16", "--json"}).out;
+  const std::string command =
+      std::string("python3 " KERNELPATH_CLI_TABLES "/validate_documents.py ") +
+      KERNELPATH_SCHEMA_DIR + " " + folder.write("a.json", whole.out) + " " +
+      folder.write("b.json", refused);
+  const int status = std::system(command.c_str());  // NOLINT(cert-env33-c): our own names
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+    GTEST_SKIP() << "python3-jsonschema is not installed";
+  }
+  EXPECT_EQ(status, 0);
+}
+
+TEST(BenchCaseFile, Sections_AreShapesAndNamesPickThem) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("cases.toml",
+                                        "case = \"gqa-decode\"\nheads = \"2:1\"\nhead_dim = 32\n"
+                                        "[short]\ncontext = 16\n"
+                                        "[ragged]\ncontexts = [40, 8, 23]\nkv_cache_dtype = 'fp8'\n"
+                                        "[matrix]\ncase = \"gemv\"\nrows = 8\ncols = 32\n"
+                                        "weight_dtype = [\"bf16\", \"q8_0\"]\n");
+  const auto all = document_of(bench({file, "--json"}));
+  std::vector<std::string> names;
+  for (const json::Value& row : all.find("rows")->items()) {
+    names.push_back(row.find("name")->as_string());
+  }
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("short", "ragged", "matrix (weights bf16, 8 x 32 tokens 1)",
+                                     "matrix (weights q8_0, 8 x 32 tokens 1)"));
+  const auto one = document_of(bench({file, "ragged", "--json"}));
+  ASSERT_THAT(one.find("rows")->items(), SizeIs(1));
+  EXPECT_THAT(one.find("rows")->items().front().find("shape")->find("contexts")->items(),
+              SizeIs(3));
+}
+
+TEST(BenchCaseFile, CaseFilesOfTheRepository_AreRead) {
+  for (const std::string name : {"h200-decode.toml", "cpu.toml"}) {
+    // No section has this name; the file itself is fine.
+    const Outcome outcome = bench({std::string(KERNELPATH_BENCH_DIR) + "/" + name, "nothing"});
+    EXPECT_EQ(outcome.exit_code, 2) << name;
+    EXPECT_THAT(outcome.err, HasSubstr("no such case")) << name;
+  }
+}
+
+struct BadFile {
+  std::string content;
+  int code;
+  std::string message;
+};
+class BadCaseFile : public ::testing::TestWithParam<BadFile> {};
+
+TEST_P(BadCaseFile, IsRefusedWithItsPlace) {
+  const TemporaryFolder folder;
+  const Outcome outcome = bench({folder.write("cases.toml", GetParam().content)});
+  EXPECT_EQ(outcome.exit_code, GetParam().code) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("cases.toml"), HasSubstr(GetParam().message)));
+  EXPECT_THAT(outcome.out, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Bench, BadCaseFile,
+    ::testing::Values(
+        BadFile{"", 3, "holds no shape"}, BadFile{"case = \"gemv\"\n", 3, "holds no shape"},
+        BadFile{"[a]\nrows = 8\n", 3, "says no case"},
+        BadFile{"[a]\ncase = \"gemm\"\n", 3, "2: case: not one of read-ceiling"},
+        BadFile{"[a]\ncase = \"gemv\"\nheads = \"2:1\"\n", 3,
+                "3: heads: case gemv does not use it"},
+        BadFile{"[a]\ncase = \"gemv\"\nrow = 8\n", 3, "no such key"},
+        BadFile{"[a]\ncase = \"gemv\"\nrows = 8\nrows = 9\n", 3, "stands twice"},
+        BadFile{"[a]\ncase = \"gemv\"\nrows = -8\n", 3, "3: rows"},
+        BadFile{"[a]\ncase = \"gemv\"\nrows = []\n", 3, "the array is empty"},
+        BadFile{"[a]\ncase = \"gemv\"\nrows = 8.5\n", 3, "3: rows"},
+        BadFile{"[a]\ncase = \"gemv\"\nrows = 1..9\n", 3, "3:8"},
+        BadFile{"[a\ncase = \"gemv\"\n", 3, "1:3"}, BadFile{"[a]\ncase = gemv\n", 3, "2:8"},
+        BadFile{"[[a]]\ncase = \"gemv\"\n", 3, "1:2"},
+        BadFile{"[a]\ncase = \"gemv\n", 3, "no closing quote"},
+        BadFile{"[a]\ncase = \"gqa-decode\"\ncontexts = [1, 2]\ncontext = 3\n", 3, "of the batch"},
+        BadFile{std::string("[a]\ncase = \"\0\"\n", 15), 3, "cases.toml"},
+        BadFile{std::string((1U << 20U) + 1, '#'), 3, "cases.toml"},
+        BadFile{"\xff\xfe[\x00", 3, "cases.toml"}));
+
+TEST(BenchCaseFile, Missing_IsAnInputError) {
+  const Outcome outcome = bench({"nowhere/cases.toml"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("nowhere/cases.toml"));
+}
+
+TEST(Bench, UnknownCase_NamesTheKnownOnes) {
+  const Outcome outcome = bench({"gqa-decod"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("gqa-decode"), HasSubstr("did you mean")));
+}
+
+TEST(Bench, OptionThatNoCaseUses_IsRefused) {
+  const Outcome outcome = bench({"gemv", "--context", "16"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--context: none of the cases uses it"));
+}
+
+TEST(Bench, ColdAndWarm_Conflict) {
+  const Outcome outcome = bench(tiny({"--cold"}));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("two states of the cache"));
+}
+
+TEST(Bench, ShapeWithoutKernel_IsUnavailableAndOthersAreMeasured) {
+  const Outcome outcome = bench(tiny({"--dtype", "f32,bf16", "--json"}));
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("UNAVAILABLE"), HasSubstr("f32")));
+  std::size_t measured = 0;
+  const json::Value document = document_of(outcome);
+  for (const json::Value& row : document.find("rows")->items()) {
+    measured += row.find("timing") != nullptr ? 1 : 0;
+  }
+  EXPECT_EQ(measured, 3U);
+}
+
+TEST(Bench, MoreMemoryThanThereIs_IsAResourceErrorWithTheSize) {
+  const Outcome outcome = bench({"copy", "--size", "262144GiB"});
+  EXPECT_EQ(outcome.exit_code, 5) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("RESOURCE"), HasSubstr("256 TiB")));
+}
+
+TEST(Bench, UnknownDevice_NamesTheDevices) {
+  const Outcome outcome = run_program("llm-bench", {.arguments = {"copy", "--device", "h200"}});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("auto, cpu or cuda:N"));
+}
+
+TEST(Bench, CudaWithoutADevice_IsUnavailable) {
+  const Outcome outcome =
+      run_program("llm-bench", {.arguments = {"copy", "--device", "cuda:1000"}});
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+}
+
+TEST(Bench, Baseline_FasterIsFineAndSlowerIsAFinding) {
+  const TemporaryFolder folder;
+  const std::string now = bench(tiny({"--json"})).out;
+  const auto with_medians = [&](const std::string& median) {
+    std::string out;
+    std::size_t first = 0;
+    const std::string key = "\"median_s\": ";
+    for (std::size_t at = 0; (at = now.find(key, first)) != std::string::npos;) {
+      out += now.substr(first, at + key.size() - first) + median;
+      first = now.find_first_of(",\n", at);
+    }
+    return out + now.substr(first);
+  };
+  const std::string slow = folder.write("slow.json", with_medians("100.0"));
+  const std::string fast = folder.write("fast.json", with_medians("1e-12"));
+  const Outcome fine = bench(tiny({"--baseline", slow}));
+  EXPECT_EQ(fine.exit_code, 0) << fine.err;
+  EXPECT_THAT(fine.out, AllOf(HasSubstr("vs baseline"), HasSubstr("-100.0 %")));
+  const Outcome regressed = bench(tiny({"--baseline", fast, "--max-regression", "5%"}));
+  EXPECT_EQ(regressed.exit_code, 1);
+  EXPECT_THAT(regressed.err, HasSubstr("slower than the baseline"));
+}
+
+TEST(Bench, BaselineOfAnotherKind_IsAnInputError) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      bench(tiny({"--baseline", folder.write("x.json", "{\"schema\": \"kernelpath/run\"}")}));
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("kernelpath/bench"));
+  EXPECT_EQ(bench(tiny({"--baseline", folder.write("y.json", "no")})).exit_code, 3);
+}
+
+TEST(Bench, PeersFile_StandsBesideTheShapesOfItsNames) {
+  const TemporaryFolder folder;
+  const std::string cases = folder.write(
+      "cases.toml", "[one]\ncase = \"gqa-decode\"\nheads = \"2:1\"\nhead_dim = 32\ncontext = 16\n");
+  const std::string peers = folder.write(
+      "peers.json",
+      R"({"schema": "kernelpath/bench-peers", "schema_version": "1.0.0", "environment": {},
+          "rows": [{"shape": "one", "peer": "slow_peer", "median_s": 9.5},
+                   {"shape": "one", "peer": "fast_peer", "median_s": 7.5},
+                   {"shape": "one", "peer": "no_peer", "error": "not there"},
+                   {"shape": "two", "peer": "other", "median_s": 1.0}]})");
+  const Outcome outcome = bench({cases, "--peers-file", peers});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("fast_peer"), HasSubstr("7.50 s"), HasSubstr("vs peer"),
+                                 Not(HasSubstr("other"))));
+}
+
+TEST(Bench, Profile_IsOneLaunchAndNotValid) {
+  const json::Value row =
+      document_of(bench(tiny({"--profile", "--json"}))).find("rows")->items().front();
+  EXPECT_EQ(row.find("timing")->find("stop")->as_string(), "one-launch");
+  EXPECT_THAT(row.find("timing")->find("samples_s")->items(), SizeIs(1));
+  EXPECT_FALSE(row.find("valid")->as_bool());
+}
+
+TEST(Bench, UnknownPeer_IsRefused) {
+  const Outcome outcome = bench(tiny({"--peer", "flashinfr"}));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("flashinfer"));
+}
+
+TEST(Bench, Interruption_PrintsTheFinishedShapes) {
+  std::vector<std::string> arguments =
+      tiny({"--format", "jsonl", "--device", "cpu", "--threads", "1", "--min-time", "20s",
+            "--timeout", "20s", "--warm"});
+  // The header is the first output: the signal comes while the first shape is measured.
+  const Outcome outcome =
+      run_program("llm-bench", {.arguments = arguments, .signal_after_output = SIGINT});
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+  EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 1) << outcome.out;
+}
+
+TEST(Bench, PicturesWithoutGnuplot_SayWhatToInstall) {
+  std::vector<std::string> arguments = tiny({"--format", "svg"});
+  arguments.insert(arguments.end(), kQuick.begin(), kQuick.end());
+  const Outcome outcome =
+      run_program("llm-bench", {.arguments = arguments, .environment = {{"PATH", "/nonexistent"}}});
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("gnuplot"));
+  EXPECT_THAT(outcome.out, IsEmpty());
+}
+
+TEST(Bench, BadTimesAndShares_AreRefused) {
+  EXPECT_THAT(bench(tiny({"--max-regression", "x%"})).err, HasSubstr("3% or 0.03"));
+  const Outcome outcome =
+      run_program("llm-bench", {.arguments = {"copy", "--timeout", "1h", "--device", "cpu"}});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("0.5s or 20ms"));
+}
+
+TEST(Bench, Lists_NameCasesAndPeers) {
+  const Outcome cases = run_program("llm-bench", {.arguments = {"--list", "cases"}});
+  EXPECT_THAT(cases.out, AllOf(HasSubstr("gqa-decode"), HasSubstr("read-ceiling")));
+  const Outcome peers = run_program("llm-bench", {.arguments = {"--list", "peers"}});
+  EXPECT_THAT(peers.out, HasSubstr("flashinfer"));
+}
+
+TEST(Bench, PrintedConfig_CanBeUsed) {
+  const Outcome printed =
+      run_program("llm-bench",
+                  {.arguments = {"--print-config", "--batch-size", "1..4*2", "--max-noise", "2%"}});
+  EXPECT_THAT(printed.out,
+              AllOf(HasSubstr("batch-size = [\"1..4*2\"]"), HasSubstr("max-noise = \"0.02\"")));
+  const TemporaryFolder folder;
+  std::vector<std::string> arguments = {"gqa-decode",
+                                        "--heads",
+                                        "2:1",
+                                        "--head-dim",
+                                        "32",
+                                        "--context",
+                                        "16",
+                                        "--config-file",
+                                        folder.write("c.toml", printed.out),
+                                        "--json"};
+  EXPECT_THAT(document_of(bench(arguments)).find("rows")->items(), SizeIs(3));
+}
+
+}  // namespace
+}  // namespace kernelpath::testing
