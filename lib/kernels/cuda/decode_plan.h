@@ -54,8 +54,8 @@ struct RequestPlan {
   std::int32_t query_begin = 0;  // row of its first query
   std::int32_t num_queries = 0;
   std::int32_t first_tile = 0;
-  std::int32_t tiles = 0;  // of each item; at least 1, so that a row that sees no key is written
-  std::int32_t items = 0;  // KV heads times blocks of query rows
+  std::int32_t tiles = 0;   // of each item; at least 1, so that a row that sees no key is written
+  std::int32_t blocks = 0;  // of query rows; each has an item for every KV head
   std::int64_t first_cost = 0;  // of all requests before it
 };
 
@@ -79,16 +79,18 @@ constexpr RequestPlan plan_request(const PlanShape& shape, std::int32_t seq_len,
   request.tiles = tokens.empty() ? 1
                                  : (tokens.last + shape.tile_tokens - 1) / shape.tile_tokens -
                                        request.first_tile;
-  const std::int32_t blocks = (num_queries * shape.group + shape.block_rows - 1) / shape.block_rows;
-  request.items = shape.num_kv_heads * blocks;
+  request.blocks = (num_queries * shape.group + shape.block_rows - 1) / shape.block_rows;
   return request;
 }
 
 constexpr std::int64_t item_cost(const PlanShape& shape, const RequestPlan& request) {
   return static_cast<std::int64_t>(request.tiles) + shape.item_charge;
 }
+constexpr std::int32_t items_of(const PlanShape& shape, const RequestPlan& request) {
+  return shape.num_kv_heads * request.blocks;
+}
 constexpr std::int64_t request_cost(const PlanShape& shape, const RequestPlan& request) {
-  return item_cost(shape, request) * request.items;
+  return item_cost(shape, request) * items_of(shape, request);
 }
 
 // How many workers have work: each of them has at least one tile, so that those who share an item
@@ -118,6 +120,12 @@ struct Segment {
   std::int32_t rest = 0;
   std::int64_t item_begin = 0;  // the cost before the item
 
+  [[nodiscard]] constexpr std::int32_t kv_head() const {
+    return request.blocks == 1 ? item : item / request.blocks;
+  }
+  [[nodiscard]] constexpr std::int32_t block() const {
+    return request.blocks == 1 ? 0 : item % request.blocks;
+  }
   [[nodiscard]] constexpr bool valid() const { return rest > 0; }
   [[nodiscard]] constexpr bool whole() const { return first == 0 && last == request.tiles; }
 };
@@ -175,12 +183,12 @@ constexpr void advance(const PlanShape& shape, const RequestPlan* requests, Segm
   if (segment.rest <= 0) return;
   segment.item_begin += cost;
   ++segment.item;
-  if (segment.item == segment.request.items) {
+  if (segment.item == items_of(shape, segment.request)) {
     segment.item = 0;
     do {
       ++segment.index;
       segment.request = requests[segment.index];
-    } while (segment.request.items == 0);
+    } while (segment.request.blocks == 0);
   }
   segment.first = 0;
   segment.last = smaller(segment.request.tiles, segment.rest);

@@ -24,7 +24,8 @@ struct Instantiation {
   int dim = 0;
   int row_tiles = 0;
   int step_tokens = 0;
-  int shared_bytes = 0;
+  int shared_bytes = 0;  // with one merge buffer
+  int merge_bytes = 0;
   cudaError_t (*launch)(const sm80::DecodeKernelParams&, cudaStream_t) = nullptr;
 };
 
@@ -35,7 +36,8 @@ constexpr Instantiation instantiation() {
           .dim = Dim,
           .row_tiles = RowTiles,
           .step_tokens = Config::kTokens,
-          .shared_bytes = Config::kSharedBytes,
+          .shared_bytes = Config::shared_bytes(1),
+          .merge_bytes = Config::kMergeBytes,
           .launch = &sm80::launch_decode_kernel<Type, Dim, RowTiles>};
 }
 
@@ -281,6 +283,7 @@ Result<void> launch_decode(const DecodeParams& params, const DeviceInfo& device,
       .block_table = params.batch.block_table,
       .block_table_stride = params.batch.block_table_stride,
       .page_size = sm80::FastDivisor(static_cast<std::uint32_t>(params.batch.page_size)),
+      .group = sm80::FastDivisor(static_cast<std::uint32_t>(prepared.shape.group)),
       .q = static_cast<const std::byte*>(params.q),
       .q_stride = stride_or(params.q_stride, geometry.num_heads, geometry.head_dim),
       .o = static_cast<std::byte*>(params.o),
@@ -293,6 +296,11 @@ Result<void> launch_decode(const DecodeParams& params, const DeviceInfo& device,
       .query_is_bf16 = params.query_type == DataType::kBf16 ? 1 : 0,
       .softmax_scale = geometry.softmax_scale,
       .softcap = geometry.softcap,
+      .merge_buffers = prepared.kernel->shared_bytes + prepared.kernel->merge_bytes <=
+                               device.shared_bytes_per_block
+                           ? 2
+                           : 1,
+      .overlap_launches = device.sm >= 90 ? 1 : 0,
       .partial_o = at<float>(workspace, prepared.layout.values),
       .partial_state = at<float2>(workspace, prepared.layout.states),
       .counters = at<std::uint32_t>(workspace, prepared.layout.counters)};

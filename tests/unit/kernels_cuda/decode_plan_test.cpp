@@ -75,7 +75,7 @@ RC_GTEST_PROP(DecodePlan, Segments_CoverEveryTileOfEveryItemOnceInOrder, ()) {
     next = segment.last;
   });
   for (std::size_t r = 0; r < batch.requests.size(); ++r) {
-    for (std::int32_t item = 0; item < batch.requests[r].items; ++item) {
+    for (std::int32_t item = 0; item < items_of(batch.shape, batch.requests[r]); ++item) {
       RC_ASSERT((next_tile[{static_cast<std::int32_t>(r), item}]) == batch.requests[r].tiles);
     }
   }

@@ -35,16 +35,8 @@ struct DecodeConfig {
 
   // Warps: nvfp4 needs all of an SM's issue slots. Steps in the ring: two keep 64 to 128 kB under
   // way on an SM, and more make the whole device slower.
-#ifdef KP_WARPS
-  static constexpr int kWarps = kStepBytes >= 16384 ? KP_WARPS / 2 : KP_WARPS;
-#else
-  static constexpr int kWarps = kStepBytes >= 16384 ? 4 : kNvfp4 && RowTiles == 1 ? 16 : 8;
-#endif
-#ifdef KP_STAGES
-  static constexpr int kStages = KP_STAGES;
-#else
+  static constexpr int kWarps = kStepBytes >= 16384 ? 4 : 8;
   static constexpr int kStages = 2;
-#endif
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kRingBytes = kWarps * kStages * kStepBytes;
 
@@ -52,8 +44,10 @@ struct DecodeConfig {
   // rows that one store instruction touches in different banks.
   static constexpr int kMergeDims = Dim < 128 ? Dim : 128;
   static constexpr int kMergePitch = kMergeDims + 4;
-  static constexpr int kMergeBytes = kWarps * 8 * kMergePitch * 4 + kWarps * kRows * 8 + 16;
-  static constexpr int kSharedBytes = kRingBytes + kMergeBytes;
+  static constexpr int kMergeBytes = kWarps * 8 * (kMergePitch * 4 + 8);
+  static constexpr int shared_bytes(int merge_buffers) {
+    return kRingBytes + merge_buffers * kMergeBytes;
+  }
 };
 
 }  // namespace kernelpath::kernels::cuda::sm80

@@ -15,15 +15,13 @@ template <class Config>
 __device__ inline SegmentOutput output_of(const DecodeKernelParams& params,
                                           const Segment& segment) {
   const RequestPlan& request = segment.request;
-  const int blocks = request.items / params.shape.num_kv_heads;
   SegmentOutput out;
-  out.kv_head = segment.item / blocks;
+  out.kv_head = segment.kv_head();
   out.query_begin = request.query_begin;
-  out.group = params.shape.group;
-  out.rows.row_begin = segment.item % blocks * Config::kRows;
-  out.rows.rows = min(Config::kRows, request.num_queries * out.group - out.rows.row_begin);
-  const int first_query = out.rows.row_begin / out.group;
-  const int last_query = (out.rows.row_begin + out.rows.rows - 1) / out.group;
+  out.rows.row_begin = segment.block() * Config::kRows;
+  out.rows.rows = min(Config::kRows, request.num_queries * params.shape.group - out.rows.row_begin);
+  const int first_query = params.group.quotient(out.rows.row_begin);
+  const int last_query = params.group.quotient(out.rows.row_begin + out.rows.rows - 1);
   const int position = request.seq_len - request.num_queries;
   // Ranges grow with the position: what the first and the last row see, all rows between see.
   const TokenRange first = visible_tokens(params.shape, position + first_query, request.seq_len);
@@ -40,11 +38,10 @@ __device__ inline void fetch_queries(const DecodeKernelParams& params, const Seg
 #pragma unroll
   for (int n = 0; n < Config::kRowTiles; ++n) {
     const int row = n * 8 + lane / 4;
-    const int query_row = out.rows.row_begin + row;
-    const std::int64_t token = out.query_begin + query_row / out.group;
-    const int head = out.kv_head * out.group + query_row % out.group;
-    const auto* from = reinterpret_cast<const std::uint16_t*>(params.q) + token * params.q_stride +
-                       static_cast<std::int64_t>(head) * params.head_dim;
+    const QueryRow query = query_row(params, out, row);
+    const auto* from = reinterpret_cast<const std::uint16_t*>(params.q) +
+                       query.token * params.q_stride +
+                       static_cast<std::int64_t>(query.head) * params.head_dim;
 #pragma unroll
     for (int k = 0; k < WarpState<Config>::kDimTiles; ++k) {
 #pragma unroll
@@ -140,10 +137,13 @@ template <class Config>
 __global__ void __launch_bounds__(Config::kThreads, 1)
     decode_kernel(const __grid_constant__ DecodeKernelParams params) {
   extern __shared__ __align__(128) std::byte memory[];
-  auto& merge = *reinterpret_cast<MergeMemory<Config>*>(memory + Config::kRingBytes);
+  auto* const merge = reinterpret_cast<MergeBuffer<Config>*>(memory + Config::kRingBytes);
+  int merge_turn = 0;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   clear_ring<Config>(memory, params);
+  allow_next_launch();
+  wait_for_launch_before();
 
   const WorkerPlan plan = params.workers[blockIdx.x];
   Segment segment = plan.segment;
@@ -152,17 +152,10 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
   const std::uint32_t own_ring = shared_address(memory) + warp * kOwnBytes;
   const std::uint32_t ring_end = own_ring + kOwnBytes;
   std::uint32_t load_at = own_ring;
-#pragma unroll 1
-  for (int i = 0; i < Config::kStages; ++i, load_at += Config::kStepBytes) loader.issue(load_at);
-  load_at = own_ring;
-  // Every place of the ring is being filled. So it is again after each segment: its merge should
-  // not find the memory idle. Between, one place stays empty: with all of them under way at all
-  // times, the device reads more slowly.
-  bool full = true;
-  const auto issue_next = [&] {
-    loader.issue(load_at);
-    load_at += Config::kStepBytes;
-    if (load_at == ring_end) load_at = own_ring;
+  std::uint32_t read_at = own_ring;
+  const auto next_place = [&](std::uint32_t& at) {
+    at += Config::kStepBytes;
+    if (at == ring_end) at = own_ring;
   };
 
   WarpState<Config> state;
@@ -171,33 +164,49 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
     out = output_of<Config>(params, segment);
     fetch_queries<Config>(params, out, lane, state);
   }
-  std::uint32_t read_at = own_ring;
+  // Places of the ring that wait to be filled. With eight warps, the place of a step waits until
+  // the next step has arrived: with all of them under way at all times, the device reads more
+  // slowly. At the end of a segment it is filled at once: the merge should not find the memory
+  // idle.
+  int empty = Config::kStages;
+  bool started = false;
   int turn = 0;
   while (segment.valid()) {
     const SegmentSteps steps = steps_of<Config>(params.shape, segment, warp, turn);
     prepare_queries<Config>(params, out, lane, state);
     state.clear();
-    for (int step = steps.begin; step < steps.last; step += Config::kWarps) {
-      // All lanes' copies of this step are visible after the second line, and all have read the
-      // step before, whose place the next copies take.
-      if (full) {
+    int step = steps.begin;
+    while (true) {
+      const bool more = step < steps.last;
+      constexpr bool kAtOnce = Config::kWarps == 4;
+      if (started && more && !kAtOnce) {
+        if (empty == 0) {
+          wait_copies<Config::kStages - 1>();
+        } else {
+          wait_copies<Config::kStages - 2>();
+        }
+      }
+      // All lanes' copies of the step are visible, and all have read the step before.
+      __syncwarp();
+#pragma unroll 1
+      for (; empty > 0; --empty) {
+        loader.issue(load_at);
+        next_place(load_at);
+      }
+      if (kAtOnce && more) {
         wait_copies<Config::kStages - 1>();
         __syncwarp();
-        full = false;
-      } else {
-        wait_copies<Config::kStages - 2>();
-        __syncwarp();
-        issue_next();
       }
+      if (!kAtOnce && !started) {
+        started = true;
+        continue;
+      }
+      if (!more) break;
       attend_step<Config>(params, segment.request, out.rows, step * Config::kTokens, read_at, lane,
                           state);
-      read_at += Config::kStepBytes;
-      if (read_at == ring_end) read_at = own_ring;
-    }
-    if (!full) {
-      __syncwarp();
-      issue_next();
-      full = true;
+      next_place(read_at);
+      empty = 1;
+      step += Config::kWarps;
     }
     const Segment done = segment;
     const SegmentOutput done_out = out;
@@ -206,7 +215,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
       out = output_of<Config>(params, segment);
       fetch_queries<Config>(params, out, lane, state);
     }
-    finish_segment<Config>(params, done, plan.total, done_out, state, merge);
+    finish_segment<Config>(params, done, plan.total, done_out, state, merge, merge_turn);
   }
   wait_copies<0>();
 }
@@ -214,13 +223,22 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
 template <attention::DataType Type, int Dim, int RowTiles>
 cudaError_t launch_decode_kernel(const DecodeKernelParams& params, cudaStream_t stream) {
   using Config = DecodeConfig<Type, Dim, RowTiles>;
-  static_assert(sizeof(MergeMemory<Config>) <= Config::kMergeBytes);
+  static_assert(sizeof(MergeBuffer<Config>) == Config::kMergeBytes);
+  const int bytes = Config::shared_bytes(params.merge_buffers);
   const cudaError_t status = cudaFuncSetAttribute(
-      decode_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
+      decode_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   if (status != cudaSuccess) return status;
-  decode_kernel<Config>
-      <<<params.shape.workers, Config::kThreads, Config::kSharedBytes, stream>>>(params);
-  return cudaGetLastError();
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(params.shape.workers));
+  config.blockDim = dim3(Config::kThreads);
+  config.dynamicSmemBytes = static_cast<std::size_t>(bytes);
+  config.stream = stream;
+  config.attrs = &overlap;
+  config.numAttrs = params.overlap_launches != 0 ? 1 : 0;
+  return cudaLaunchKernelEx(&config, decode_kernel<Config>, params);
 }
 
 }  // namespace kernelpath::kernels::cuda::sm80

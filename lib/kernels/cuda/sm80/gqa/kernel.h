@@ -49,6 +49,7 @@ struct DecodeKernelParams {
   const std::int32_t* block_table = nullptr;  // [num_requests, block_table_stride]
   std::int64_t block_table_stride = 0;
   FastDivisor page_size = {};
+  FastDivisor group = {};
   const std::byte* q = nullptr;  // [tokens, num_heads, head_dim], bf16 or f16
   std::int64_t q_stride = 0;
   std::byte* o = nullptr;  // [tokens, num_heads, v_head_dim]
@@ -61,6 +62,8 @@ struct DecodeKernelParams {
   std::int32_t query_is_bf16 = 1;
   float softmax_scale = 1.0F;
   float softcap = 0.0F;
+  std::int32_t merge_buffers = 1;     // 2 where shared memory has the room
+  std::int32_t overlap_launches = 0;  // the device has griddepcontrol
   // Partial results of items that several workers share, by partial_slot(); see merge.cuh.
   float* partial_o = nullptr;         // [2 * workers, rows, dim]
   float2* partial_state = nullptr;    // [2 * workers, rows]: maximum (base 2), sum

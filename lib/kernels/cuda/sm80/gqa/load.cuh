@@ -78,8 +78,12 @@ class Loader {
   // Starts the copies of this warp's next step, and commits a group (an empty one at the end).
   __device__ void issue(std::uint32_t stage) {
     if (segment_.valid()) {
-      copy_side(params_.k, k_base_, stage);
-      copy_side(params_.v, v_base_, stage + Config::kSideBytes);
+      // Not unrolled, as other loops here are not: launches on short contexts spend much of their
+      // time on fetching instructions.
+#pragma unroll 1
+      for (int side = 0; side < 2; ++side) {
+        copy_side(side == 0 ? params_.k : params_.v, stage + side * Config::kSideBytes);
+      }
       if constexpr (Config::kScaleRowBytes != 0) copy_block_scales(stage);
       step_ += Config::kWarps;
       find_step();
@@ -99,9 +103,7 @@ class Loader {
   __device__ void enter() {
     steps_ = steps_of<Config>(params_.shape, segment_, warp_, turn_);
     step_ = steps_.begin;
-    const int kv_head = segment_.item / (segment_.request.items / params_.shape.num_kv_heads);
-    k_base_ = params_.k.data + static_cast<std::uint64_t>(params_.k.head_bytes) * kv_head;
-    v_base_ = params_.v.data + static_cast<std::uint64_t>(params_.v.head_bytes) * kv_head;
+    kv_head_ = segment_.kv_head();
     table_ = params_.block_table + segment_.index * params_.block_table_stride;
   }
 
@@ -130,7 +132,9 @@ class Loader {
     return token >= steps_.tokens.first && token < steps_.tokens.last;
   }
 
-  __device__ void copy_side(const SideParams& side, const std::byte* base, std::uint32_t to) const {
+  __device__ void copy_side(const SideParams& side, std::uint32_t to) const {
+    const std::byte* const base =
+        side.data + static_cast<std::uint64_t>(side.head_bytes) * static_cast<unsigned>(kv_head_);
     const int token = step_ * Config::kTokens;
     const bool whole =
         token >= steps_.tokens.first && token + Config::kTokens <= steps_.tokens.last;
@@ -215,7 +219,7 @@ class Loader {
   __device__ void copy_block_scales(std::uint32_t stage) const {
     const bool is_k = lane_ < kTileTokens;
     const SideParams& side = is_k ? params_.k : params_.v;
-    const std::int64_t head = (is_k ? k_base_ : v_base_) - side.data;
+    const std::int64_t head = static_cast<std::int64_t>(side.head_bytes) * kv_head_;
     const int row = lane_ % kTileTokens;
 #pragma unroll
     for (int t = 0; t < Config::kTokenTiles; ++t) {
@@ -259,8 +263,7 @@ class Loader {
   int chunk_;  // of 16 bytes in its row
   int turn_ = 0;
   int step_ = 0;
-  const std::byte* k_base_ = nullptr;  // of the KV head
-  const std::byte* v_base_ = nullptr;
+  int kv_head_ = 0;
   const std::int32_t* table_ = nullptr;
   int pages_[Config::kTokenTiles] = {};
   int slots_[Config::kTokenTiles] = {};  // of the tile's first row, or of this lane's row

@@ -11,6 +11,30 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+// Lets the next launch of the stream put its blocks where this one's have ended.
+__device__ inline void allow_next_launch() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+// Returns when the launch before has ended and what it wrote is visible.
+__device__ inline void wait_for_launch_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Adds one to a counter that goes from `limit` to 0; the value before. Releases what the block
+// wrote before a barrier that it passed, and acquires what others released.
+__device__ inline unsigned count_arrival(std::uint32_t* counter, unsigned limit) {
+  unsigned before;
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(counter), "r"(limit)
+               : "memory");
+  return before;
+}
+
 // KV is read once a step: it should leave the L2 before what is read again.
 __device__ inline std::uint64_t evict_first_policy() {
   std::uint64_t policy;
@@ -20,20 +44,9 @@ __device__ inline std::uint64_t evict_first_policy() {
 
 // 16 bytes to shared memory, past the L1.
 __device__ inline void copy_async_16(std::uint32_t to, const void* from, std::uint64_t policy) {
-#if KP_COPY == 1
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from)
-               : "memory");
-#elif KP_COPY == 2
-  asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::256B [%0], [%1], 16, %2;" ::"r"(to),
-               "l"(from), "l"(policy)
-               : "memory");
-#elif KP_COPY == 3
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-#else
   asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;" ::"r"(to),
                "l"(from), "l"(policy)
                : "memory");
-#endif
 }
 // The same, or 16 zero bytes without a read.
 __device__ inline void copy_async_16_or_zero(std::uint32_t to, const void* from, bool read) {
@@ -140,6 +153,12 @@ __device__ inline void widen_e4m3(std::uint32_t bytes, std::uint32_t& low, std::
   low = widen(bytes & 0xFFFFU);
   high = widen(bytes >> 16);
 #endif
+}
+
+// Four e5m2 as f16 pairs: an e5m2 is an f16's upper byte.
+__device__ inline void widen_e5m2(std::uint32_t bytes, std::uint32_t& low, std::uint32_t& high) {
+  low = __byte_perm(bytes, 0, 0x1404);
+  high = __byte_perm(bytes, 0, 0x3424);
 }
 
 }  // namespace kernelpath::kernels::cuda::sm80

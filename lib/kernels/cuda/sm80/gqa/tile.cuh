@@ -68,7 +68,7 @@ struct SegmentRows {
 template <class Config>
 __device__ inline int element_of(int m, int half, int c) {
   if constexpr (kIsNvfp4<Config>) {
-    return (m >> 1) * 32 + c * 4 + (m & 1) * 2 + half;
+    return (m >> 1) * 32 + c * 4 + (m & 1) + half * 2;
   } else if constexpr (Config::kRowBytes == Config::kDim) {
     return m * 16 + c * 2 + half;
   } else {
@@ -80,8 +80,8 @@ __device__ inline int element_of(int m, int half, int c) {
 template <class Config>
 __device__ inline int2 query_elements(int k, int r, int t) {
   if constexpr (kIsNvfp4<Config>) {
-    const int first = (k >> 1) * 32 + t * 8 + (k & 1) * 2 + r;
-    return {first, first + 4};
+    const int first = (k >> 1) * 32 + t * 8 + (k & 1) + r * 4;
+    return {first, first + 2};
   } else if constexpr (Config::kRowBytes == Config::kDim) {
     const int first = k * 16 + t * 4 + r * 2;
     return {first, first + 1};
@@ -95,22 +95,22 @@ __device__ inline int2 query_elements(int k, int r, int t) {
 template <class Config>
 __device__ inline void widen_bytes(std::uint32_t bytes, std::uint32_t& low, std::uint32_t& high) {
   if constexpr (Config::kType == attention::DataType::kFp8E5m2) {
-    low = __byte_perm(bytes, 0, 0x1404);
-    high = __byte_perm(bytes, 0, 0x3424);
+    widen_e5m2(bytes, low, high);
   } else {
     widen_e4m3(bytes, low, high);
   }
 }
 
-// Eight e2m1 codes as f16 over kE2m1Factor: pair p holds codes p and p + 4.
+// Eight e2m1 codes, times their block scales, as f16 over kE2m1Factor. Pairs of codes (0, 2), (4,
+// 6), (1, 3) and (5, 7): codes become bytes of e5m2, whose bits are an f16's upper ones.
 __device__ inline void widen_codes(std::uint32_t codes, std::uint32_t scales,
                                    std::uint32_t (&out)[4]) {
-  constexpr std::uint32_t kSign = 0x80008000U;
-  constexpr std::uint32_t kMagnitude = 0x0E000E00U;
-  out[0] = (codes << 12 & kSign) | (codes << 9 & kMagnitude);
-  out[1] = (codes << 8 & kSign) | (codes << 5 & kMagnitude);
-  out[2] = (codes << 4 & kSign) | (codes << 1 & kMagnitude);
-  out[3] = (codes & kSign) | (codes >> 3 & kMagnitude);
+  constexpr std::uint32_t kSign = 0x80808080U;
+  constexpr std::uint32_t kMagnitude = 0x0E0E0E0EU;
+  const std::uint32_t even = (codes << 4 & kSign) | (codes << 1 & kMagnitude);
+  const std::uint32_t odd = (codes & kSign) | (codes >> 3 & kMagnitude);
+  widen_e5m2(even, out[0], out[1]);
+  widen_e5m2(odd, out[2], out[3]);
 #pragma unroll
   for (int p = 0; p < 4; ++p) out[p] = multiply_f16x2(out[p], scales);
 }
@@ -244,8 +244,9 @@ __device__ inline void weigh_tile(WarpState<Config>& state, std::uint32_t side,
       for (int i = 0; i < 2; ++i) {
         std::uint32_t low[4];
         std::uint32_t high[4];
-        widen_codes(r[2 * i], of_pair[0][i], low);
-        widen_codes(r[2 * i + 1], of_pair[1][i], high);
+        // Bytes come as (token, pair of elements) 00 01 10 11 and are wanted as 00 10 01 11.
+        widen_codes(__byte_perm(r[2 * i], 0, 0x3120), of_pair[0][i], low);
+        widen_codes(__byte_perm(r[2 * i + 1], 0, 0x3120), of_pair[1][i], high);
         add((chunk + i) * 2, {low[0], low[1], high[0], high[1]});
         add((chunk + i) * 2 + 1, {low[2], low[3], high[2], high[3]});
       }
@@ -266,7 +267,7 @@ __device__ inline void weigh_tile(WarpState<Config>& state, std::uint32_t side,
 
 // Sets to -inf the scores of tokens that a row does not see.
 template <class Config>
-__device__ inline void mask_tile(const PlanShape& shape, const RequestPlan& request,
+__device__ inline void mask_tile(const DecodeKernelParams& params, const RequestPlan& request,
                                  const SegmentRows& rows, int token, int lane,
                                  float (&s)[Config::kRowTiles][4]) {
 #pragma unroll
@@ -274,8 +275,9 @@ __device__ inline void mask_tile(const PlanShape& shape, const RequestPlan& requ
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
       const int row = rows.row_begin + n * 8 + (lane & 3) * 2 + j;
-      const int position = request.seq_len - request.num_queries + row / shape.group;
-      const TokenRange seen = visible_tokens(shape, position, request.seq_len);
+      const int position = request.seq_len - request.num_queries +
+                           static_cast<int>(params.group.quotient(static_cast<std::uint32_t>(row)));
+      const TokenRange seen = visible_tokens(params.shape, position, request.seq_len);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int own = token + (lane >> 2) + half * 8;
@@ -384,7 +386,7 @@ __device__ inline void attend_step(const DecodeKernelParams& params, const Reque
   if (token < rows.seen_by_all.first || token + Config::kTokens > rows.seen_by_all.last) {
 #pragma unroll
     for (int t = 0; t < Config::kTokenTiles; ++t) {
-      mask_tile<Config>(params.shape, request, rows, token + t * Config::kTileTokens, lane, s[t]);
+      mask_tile<Config>(params, request, rows, token + t * Config::kTileTokens, lane, s[t]);
     }
   }
   StepScores<Config> x;
