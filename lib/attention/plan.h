@@ -27,7 +27,7 @@ SlotRange visible_slots(const Geometry& geometry, const KvShard& shard, std::int
 // threads.
 struct PlanShape {
   std::int64_t tile_tokens = 256;  // tiles begin at multiples of it
-  std::int64_t block_rows = 32;    // query rows that share one pass over the keys
+  std::int64_t block_rows = 64;    // query rows that share one pass over the keys
 
   friend bool operator==(const PlanShape&, const PlanShape&) = default;
 };

@@ -19,7 +19,8 @@ using Share = AttentionWorkspace::Share;
 
 const AttentionUnit& unit_of(Isa isa) {
 #if defined(__x86_64__)
-  if (vector_isa(isa) == Isa::kAvx512) return attention_unit_avx512();
+  if (isa == Isa::kAmx) return attention_unit_amx();
+  if (isa == Isa::kAvx512) return attention_unit_avx512();
   if (isa == Isa::kAvx2) return attention_unit_avx2();
 #endif
   assertion_failed("an instruction set with an attention unit", __FILE__, __LINE__);
@@ -79,12 +80,18 @@ RowStates total_of(const Call& call, const TileRunner& runner, const Share& shar
   return share.part == nullptr ? runner.total(slot) : call.states_of(*share.part, 0);
 }
 
-void run_tile(const Call& call, TileRunner& runner, const Share& share, std::size_t slot,
-              const ItemTile& of, const ItemTile& next) {
-  if (share.part != nullptr && share.first != share.item->first_tile) {
-    runner.run(slot, of.tile, call.states_of(*share.part, of.tile - share.first), next);
-  } else {
-    runner.fold(slot, of.tile, total_of(call, runner, share, slot), next);
+// Runs tile `tile` of the shares of a group, slot by slot, and asks for `after` at the end.
+void run_tiles(const Call& call, TileRunner& runner, std::span<const Share> group,
+               std::int64_t tile, const ItemTile& after) {
+  for (std::size_t slot = 0; slot < group.size(); ++slot) {
+    const Share& share = group[slot];
+    const ItemTile next =
+        slot + 1 < group.size() ? ItemTile{.item = group[slot + 1].item, .tile = tile} : after;
+    if (share.part != nullptr && share.first != share.item->first_tile) {
+      runner.run(slot, tile, call.states_of(*share.part, tile - share.first), next);
+    } else {
+      runner.fold(slot, tile, total_of(call, runner, share, slot), next);
+    }
   }
 }
 
@@ -98,15 +105,9 @@ void run_group(const Call& call, TileRunner& runner, std::span<const Share> grou
     }
   }
   for (std::int64_t tile = group[0].first; tile < group[0].last; ++tile) {
-    for (std::size_t slot = 0; slot < group.size(); ++slot) {
-      ItemTile next = after;
-      if (slot + 1 < group.size()) {
-        next = {.item = group[slot + 1].item, .tile = tile};
-      } else if (tile + 1 < group[0].last) {
-        next = {.item = group[0].item, .tile = tile + 1};
-      }
-      run_tile(call, runner, group[slot], slot, {.item = group[slot].item, .tile = tile}, next);
-    }
+    const bool last = tile + 1 == group[0].last;
+    run_tiles(call, runner, group, tile,
+              last ? after : ItemTile{.item = group[0].item, .tile = tile + 1});
   }
   for (std::size_t slot = 0; slot < group.size(); ++slot) {
     if (group[slot].part != nullptr) continue;

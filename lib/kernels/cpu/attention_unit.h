@@ -11,7 +11,7 @@
 namespace kernelpath::kernels::cpu {
 
 inline constexpr std::int64_t kTileTokens = 256;
-inline constexpr std::int64_t kBlockRows = 32;
+inline constexpr std::int64_t kBlockRows = 64;
 // Lanes of the widest unit; rows of work memory are padded to it.
 inline constexpr std::int64_t kMaxLanes = 16;
 
@@ -66,6 +66,8 @@ inline constexpr std::int64_t kScoreStride = kTileTokens + kMaxLanes;
 
 struct AttentionUnit {
   void (*tile)(const TileJob& job) = nullptr;
+  // The softmax of a tile whose scores are there: maximum, sum, and probabilities in their place.
+  void (*soften)(const TileJob& job) = nullptr;
   // Folds the state of a later tile into that of the tiles before it:
   //   acc = acc * scale + add * add_scale over `dim` floats, a multiple of kMaxLanes.
   void (*rescale_add)(float* acc, float scale, const float* add, float add_scale,
@@ -74,5 +76,6 @@ struct AttentionUnit {
 
 const AttentionUnit& attention_unit_avx2();
 const AttentionUnit& attention_unit_avx512();
+const AttentionUnit& attention_unit_amx();
 
 }  // namespace kernelpath::kernels::cpu

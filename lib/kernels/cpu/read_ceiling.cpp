@@ -33,7 +33,7 @@ std::uint64_t read_words(const Share& share, std::int64_t ahead) {
       if (ahead > 0) __builtin_prefetch(line + ahead);
       for (int i = 0; i < 8; ++i) {
         std::uint64_t word = 0;
-        std::memcpy(&word, line + i * 8, sizeof(word));
+        std::memcpy(&word, line + i * std::int64_t{8}, sizeof(word));
         sum ^= word;
       }
     }

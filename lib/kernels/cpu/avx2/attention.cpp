@@ -119,8 +119,8 @@ struct Avx2 {
 }  // namespace
 
 const AttentionUnit& attention_unit_avx2() {
-  static constexpr AttentionUnit kUnit{.tile = attention_tile<Avx2>,
-                                       .rescale_add = rescale_add<Avx2>};
+  static constexpr AttentionUnit kUnit{
+      .tile = attention_tile<Avx2>, .soften = soften_rows<Avx2>, .rescale_add = rescale_add<Avx2>};
   return kUnit;
 }
 

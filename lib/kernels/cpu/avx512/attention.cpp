@@ -114,6 +114,7 @@ struct Avx512 {
 
 const AttentionUnit& attention_unit_avx512() {
   static constexpr AttentionUnit kUnit{.tile = attention_tile<Avx512>,
+                                       .soften = soften_rows<Avx512>,
                                        .rescale_add = rescale_add<Avx512>};
   return kUnit;
 }
