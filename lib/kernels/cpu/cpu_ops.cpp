@@ -5,6 +5,7 @@
 #include "kernels/cpu/executor.h"
 #include "kernels/cpu/experts.h"
 #include "kernels/cpu/index.h"
+#include "kernels/cpu/merge.h"
 #include "kernels/cpu/state.h"
 
 #include <algorithm>
@@ -24,7 +25,12 @@ void CpuOps::embed(const WeightMatrix& table, std::span<const std::int32_t> toke
   const auto [begin, end] = team_.share(static_cast<std::int64_t>(tokens.size()));
   for (std::int64_t i = begin; i < end; ++i) {
     float* const row = y + i * table.cols;
-    dequantize_row(table, tokens[static_cast<std::size_t>(i)], row);
+    const std::int32_t token = tokens[static_cast<std::size_t>(i)];
+    if (token < 0) {
+      std::fill_n(row, table.cols, 0.0F);
+      continue;
+    }
+    dequantize_row(table, token, row);
     if (scale != 1.0F) scale_and_cap_elements(scale, 0.0F, row, table.cols);
   }
   team_.barrier();
@@ -37,7 +43,7 @@ void CpuOps::matmul(std::span<const MatmulPart> parts) {
 
 void CpuOps::norm(const NormParams& params) {
   const auto [begin, end] = team_.share(params.n * params.groups);
-  norm_rows(params, begin, end);
+  units_->norm(params, begin, end);
   team_.barrier();
 }
 
@@ -63,13 +69,13 @@ void CpuOps::scale_and_cap(std::int64_t count, float scale, float cap, float* x)
 
 void CpuOps::rope(const RopeParams& params) {
   const auto [begin, end] = team_.share(params.n * params.heads);
-  rope_rows(params, begin, end);
+  units_->rope(params, begin, end);
   team_.barrier();
 }
 
 void CpuOps::gate(const GateParams& params) {
   const auto [begin, end] = team_.share(params.n * params.dim, kGrain);
-  gate_elements(params, begin, end);
+  units_->gate(params, begin, end);
   team_.barrier();
 }
 
@@ -128,6 +134,28 @@ void CpuOps::short_conv(const ShortConvParams& params) {
 void CpuOps::delta_rule(const DeltaRuleParams& params) {
   const auto [begin, end] = team_.share(params.batch.num_requests * params.heads);
   delta_rule_items(params, begin, end);
+  team_.barrier();
+}
+
+void CpuOps::merge(const MergeParams& params) {
+  using attention::LogBase;
+  const auto [begin, end] = team_.share(params.n);
+  std::vector<AttentionPart<LogBase::kE>> parts(static_cast<std::size_t>(params.parts));
+  for (std::int64_t i = begin; i < end; ++i) {
+    for (std::int64_t p = 0; p < params.parts; ++p) {
+      const std::int64_t row = (p * params.n + i) * params.heads;
+      parts[static_cast<std::size_t>(p)] = {
+          .o = params.parts_o + row * params.dim,
+          .lse = attention::ConstLse<LogBase::kE>(params.parts_lse + row)};
+    }
+    merge_attention<LogBase::kE>(parts, {.rows = params.heads, .dim = params.dim}, params.sinks,
+                                 {.o = params.o + i * params.heads * params.dim, .lse = {}});
+  }
+  team_.barrier();
+}
+
+void CpuOps::once(const std::function<void()>& body) {
+  if (team_.thread == 0) body();
   team_.barrier();
 }
 

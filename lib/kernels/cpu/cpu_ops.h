@@ -1,12 +1,14 @@
 #pragma once
 
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/matmul.h"
 #include "kernels/cpu/team.h"
 #include "kernels/ops.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 namespace kernelpath::kernels::cpu {
@@ -16,7 +18,11 @@ class CpuOps : public Ops {
  public:
   // `attention` is the team's, and outlives the operations.
   CpuOps(const Team& team, Isa isa, AttentionWorkspace& attention)
-      : team_(team), isa_(isa), rows_(matmul_rows(isa)), attention_(&attention) {}
+      : team_(team),
+        isa_(isa),
+        rows_(matmul_rows(isa)),
+        units_(&elementwise_unit(isa)),
+        attention_(&attention) {}
 
   void embed(const WeightMatrix& table, std::span<const std::int32_t> tokens, float scale,
              float* y) override;
@@ -34,11 +40,14 @@ class CpuOps : public Ops {
   void index_select(const IndexParams& params) override;
   void short_conv(const ShortConvParams& params) override;
   void delta_rule(const DeltaRuleParams& params) override;
+  void merge(const MergeParams& params) override;
+  void once(const std::function<void()>& body) override;
 
  private:
   Team team_;
   Isa isa_;
   MatmulRows rows_;
+  const ElementwiseUnit* units_;
   AttentionWorkspace* attention_;
 };
 
