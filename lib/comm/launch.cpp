@@ -32,6 +32,18 @@ std::optional<int> number_of(std::span<const std::pair<std::string, std::string>
 
 }  // namespace
 
+std::span<const std::string_view> launch_variables() {
+  static const std::array<std::string_view, 2 * kVariables.size()> kNames = [] {
+    std::array<std::string_view, 2 * kVariables.size()> names;
+    for (std::size_t i = 0; i < kVariables.size(); ++i) {
+      names[2 * i] = kVariables[i].rank;
+      names[2 * i + 1] = kVariables[i].size;
+    }
+    return names;
+  }();
+  return kNames;
+}
+
 Launch launch_of(std::span<const std::pair<std::string, std::string>> environment) {
   for (const Variables& variables : kVariables) {
     const auto rank = number_of(environment, variables.rank);

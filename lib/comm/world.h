@@ -16,6 +16,8 @@ struct Launch {
   int rank = 0;
   int size = 1;
 };
+// The names of the environment's variables that say so.
+std::span<const std::string_view> launch_variables();
 Launch launch_of(std::span<const std::pair<std::string, std::string>> environment);
 
 // The MPI library that this build uses; empty: none.
@@ -35,6 +37,8 @@ class World {
   [[nodiscard]] virtual Communicator& ranks() = 0;
   // How many of them share this machine, this one included.
   [[nodiscard]] virtual int ranks_on_host() const = 0;
+  // A call between ranks has failed: nothing is known of the others, and none may be waited for.
+  [[nodiscard]] virtual bool failed() const = 0;
   // Ends every rank at once, with that exit code: for a rank that can no longer take part in
   // collective calls that the others wait in.
   [[noreturn]] virtual void end_all(int exit_code) = 0;

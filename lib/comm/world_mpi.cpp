@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <mpi.h>
 
@@ -19,8 +20,14 @@ std::string text_of(int status) {
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
+std::atomic<bool>& any_call_failed() {
+  static std::atomic<bool> failed{false};
+  return failed;
+}
+
 Result<void> check(int status, std::string_view call) {
   if (status == MPI_SUCCESS) return {};
+  any_call_failed() = true;
   return fail(
       {.code = ErrorCode::kRuntime, .message = std::string(call) + " failed: " + text_of(status)});
 }
@@ -98,6 +105,7 @@ class MpiWorld final : public World {
 
   [[nodiscard]] Communicator& ranks() override { return ranks_; }
   [[nodiscard]] int ranks_on_host() const override { return ranks_on_host_; }
+  [[nodiscard]] bool failed() const override { return any_call_failed(); }
   [[noreturn]] void end_all(int exit_code) override {
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     std::_Exit(exit_code);  // where the library returned all the same

@@ -1,5 +1,7 @@
 #include "engines/kernelpath/layers.h"
 
+#include "memory/division.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +22,9 @@ constexpr double kCappedDefault = 50;
 constexpr auto kIndexedClasses =
     std::to_array<std::string_view>({"DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM"});
 
+constexpr std::string_view kParallelRule = "KP-PARALLEL";
+// Sizes of --tp that a refusal proposes.
+constexpr std::int64_t kMostRanks = 64;
 // Of DeepSeek-V3.2, where config.json does not say.
 constexpr std::int64_t kIndexHeadDim = 128;
 // Beyond any model: products of sizes below these fit 64 bits, for every layer together.
@@ -35,6 +40,9 @@ class Builder {
   OwnModelLayers run() {
     for (std::size_t i = 0; i < model_.layers.size(); ++i) add(static_cast<std::int64_t>(i));
     if (model_.layers.empty()) fault("KP-LAYER-SIZE", "config.json states no layers");
+    for (std::string& reason : memory::division_faults(model_, launch_.tp)) {
+      fault(kParallelRule, std::move(reason));
+    }
     return std::move(out_);
   }
 
@@ -134,7 +142,7 @@ class Builder {
       return false;
     }
     if (kv_heads < 1 || (kv_heads % tp != 0 && tp % kv_heads != 0)) {
-      fault("KP-PARALLEL",
+      fault(kParallelRule,
             fmt::format("{} KV heads and {} ranks: neither divides the other", kv_heads, tp));
       return false;
     }
@@ -175,14 +183,15 @@ class Builder {
     out.k_dim = request.mla->kv_lora_rank + request.mla->qk_rope_head_dim;
     if (request.sparse) {
       out.kind = LayerKind::kSparse;
-      out.index_dim = index_dim;
+      // Every rank scores all tokens, also those whose rows others keep.
+      out.index_dim = index_dim * launch_.dcp;
     }
     return true;
   }
 
   bool divides(std::int64_t heads) {
     if (launch_.tp >= 1 && heads > 0 && heads % launch_.tp == 0) return true;
-    fault("KP-PARALLEL",
+    fault(kParallelRule,
           fmt::format("{} heads cannot be divided among {} ranks", heads, launch_.tp));
     return false;
   }
@@ -225,7 +234,21 @@ class Builder {
 
 OwnModelLayers own_layers(const Request& request, const Launch& launch,
                           std::string_view model_class) {
-  return Builder(request, launch, model_class).run();
+  OwnModelLayers out = Builder(request, launch, model_class).run();
+  const auto parallel = std::ranges::find(out.faults, kParallelRule, &LayerFault::rule);
+  if (parallel == out.faults.end()) return out;
+  const std::int64_t most = std::min(request.model.num_attention_heads.value_or(1), kMostRanks);
+  std::vector<std::int64_t> sizes{1};
+  for (std::int64_t tp = 2; tp <= most; ++tp) {
+    Launch other = launch;
+    other.tp = tp;
+    const std::vector<LayerFault> faults = Builder(request, other, model_class).run().faults;
+    if (std::ranges::find(faults, kParallelRule, &LayerFault::rule) == faults.end()) {
+      sizes.push_back(tp);
+    }
+  }
+  parallel->reason += fmt::format("; --tp can be {}", fmt::join(sizes, ", "));
+  return out;
 }
 
 }  // namespace kernelpath::engines::kernelpath

@@ -19,10 +19,10 @@ struct OwnLayers {
   std::vector<std::int64_t> layers = {};                  // indices
   std::optional<attention::LayerRequest> attention = {};  // absent: layers without a cache
   std::int64_t kv_heads = 0;                              // that a rank keeps
-  std::int64_t k_dim = 0;                   // of a cached row; MLA: latent and rotated part
-  std::int64_t v_dim = 0;                   // 0: V lies inside K
-  std::int64_t index_dim = 0;               // of a cached index key; 0: none
-  std::int64_t state_bytes = 0;             // of a sequence, in one layer
+  std::int64_t k_dim = 0;        // of a cached row; MLA: latent and rotated part
+  std::int64_t v_dim = 0;        // 0: V lies inside K
+  std::int64_t index_dim = 0;    // of the index keys beside a row (one, or --dcp of them)
+  std::int64_t state_bytes = 0;  // of a sequence, in one layer
   std::optional<std::int64_t> window = {};  // or chunk
 };
 

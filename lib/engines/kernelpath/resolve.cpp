@@ -4,6 +4,7 @@
 #include "attention/selector.h"
 #include "base/text.h"
 #include "config/gguf_words.h"
+#include "engines/kernelpath/ranks.h"
 #include "engines/kernelpath/rules.h"
 #include "engines/memory_account.h"
 #include "registry/own_models.h"
@@ -181,7 +182,18 @@ class Walk {
       refuse({.rule = fault.rule, .stage = Stage::kConstruction, .reason = fault.reason},
              Status::kUnsupported);
     }
-    return layers_.faults.empty();
+    if (!layers_.faults.empty()) return false;
+    append_rank_steps(request_, launch_, layers_, out_.steps);
+    const bool keeps_state = std::ranges::any_of(
+        layers_.groups, [](const OwnLayers& group) { return group.state_bytes > 0; });
+    if (!keeps_state || !request_.deployment.speculative) return true;
+    return refuse(
+        {.rule = "KP-SPECULATIVE-STATE",
+         .stage = Stage::kConstruction,
+         .candidate = *request_.deployment.speculative,
+         .reason = "a state that saw a wrong proposal cannot be taken back, and layers of "
+                   "this model keep one"},
+        Status::kUnsupported);
   }
 
   bool select_backends() {

@@ -14,6 +14,7 @@ constexpr std::string_view kTable = "lib/attention/backend_table.h";
 constexpr std::string_view kRequest = "lib/attention/layer_request.cpp";
 constexpr std::string_view kLaunch = "lib/engines/kernelpath/launch.cpp";
 constexpr std::string_view kLayers = "lib/engines/kernelpath/layers.cpp";
+constexpr std::string_view kRanks = "lib/engines/kernelpath/ranks.cpp";
 constexpr std::string_view kModels = "lib/registry/own_models.cpp";
 constexpr std::string_view kGguf = "lib/config/gguf_words.cpp";
 constexpr std::string_view kMemory = "lib/engines/kernelpath/memory_resolution.cpp";
@@ -43,9 +44,21 @@ constexpr auto kRules = std::to_array<RuleInfo>({
     {"KP-LAYER-SIZE", "Sizes of a layer are missing or contradict each other.",
      "A layer is built from its geometry before any weight is read.", "Correct config.json.",
      kLayers, kVersion},
-    {"KP-PARALLEL", "Heads cannot be divided among the ranks.",
-     "A rank takes whole heads; KV heads are divided evenly, or each is kept by as many ranks.",
-     "Choose a size that divides the heads.", kLayers, kVersion},
+    {"KP-SPECULATIVE-STATE", "Speculation for a model whose layers keep a recurrent state.",
+     "A rejected token is undone by forgetting its rows of the cache; a state has no rows.",
+     "Leave --speculative out for this model.", kLayers, kVersion},
+    {"KP-PARALLEL", "The model cannot be divided among the ranks.",
+     "A rank takes whole heads and equal inner widths; KV heads are divided evenly, or each is "
+     "kept "
+     "by as many ranks; blocks of quantised weights that share a scale are not cut.",
+     "Choose a size that divides them.", kLayers, kVersion},
+    {"KP-TENSOR-PARALLEL", "What a rank of --tp has.",
+     "Sums over ranks are added in the order of the ranks, so that all have the same bits.",
+     "Start as many ranks: mpirun -np N llm-run --tp N.", kRanks, kVersion},
+    {"KP-CONTEXT-PARALLEL", "What a rank of --dcp has.",
+     "Attention over a part of the keys gives an output and a log-sum-exp; merging those of all "
+     "parts, with a sink once, is attention over all keys.",
+     "Start as many ranks: mpirun -np N llm-run --dcp N.", kRanks, kVersion},
     {"KP-BACKEND", "The attention backend of a group of layers.",
      "The first row of the capability table that claims all that the layers need.", "", kTable,
      kVersion},

@@ -20,6 +20,7 @@ namespace kernelpath::engines {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -157,7 +158,12 @@ TEST(KernelpathResolve, Ranks_DivideHeadsOrKeepThem) {
   EXPECT_EQ(resolution.status, Status::kOk);
   EXPECT_EQ(resolution.memory.kv_bytes_per_token, 32 * 1 * 128 * 2 * 4);
   request.deployment.tp = 3;
-  EXPECT_THAT(rules_of(resolve(request), Verdict::kRejected), ElementsAre("KP-PARALLEL"));
+  const Resolution refused = resolve(request);
+  EXPECT_THAT(rules_of(refused, Verdict::kRejected), Each("KP-PARALLEL"));
+  ASSERT_TRUE(refused.error);
+  EXPECT_THAT(
+      refused.error->message,
+      HasSubstr("32 heads cannot be divided among 3 ranks; --tp can be 1, 2, 4, 8, 16, 32"));
 }
 
 Deployment with(std::optional<std::string> Deployment::*field, const std::string& value) {
