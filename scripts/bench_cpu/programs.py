@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import statistics
 import subprocess
 import tempfile
 import threading
@@ -157,9 +158,8 @@ def transformers_version(python: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def read_ceiling(program: pathlib.Path, size: int, threads: int) -> list[float]:
-    """GB/s of each pass of the fastest pattern."""
+def read_ceiling(program: pathlib.Path, size: int, threads: int) -> float:
+    """GB/s of the fastest way to read so much memory: the least median of its passes."""
     document = json.loads(run([program, size, threads, 3])[0])
-    patterns = [sorted(pattern["seconds"]) for pattern in document["patterns"]]
-    best = min(patterns, key=lambda seconds: seconds[len(seconds) // 2])
-    return [size / seconds / 1e9 for seconds in best]
+    best = min(statistics.median(pattern["seconds"]) for pattern in document["patterns"])
+    return size / best / 1e9
