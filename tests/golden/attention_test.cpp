@@ -1,7 +1,6 @@
 #include "kernels/cpu/attention.h"
 
-#include "base/file.h"
-#include "json/document.h"
+#include "attention_case.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/team.h"
@@ -28,91 +27,6 @@ namespace {
 namespace cpu = kernels::cpu;
 using attention::LogBase;
 
-const json::Document& index() {
-  static const json::Document document = [] {
-    const std::string path = KERNELPATH_GOLDEN_DIR "/attention/index.json";
-    auto contents = read_file(path, std::size_t{1} << 20);
-    if (!contents) std::abort();
-    auto parsed = json::parse(std::move(contents->text), path);
-    if (!parsed) std::abort();
-    return std::move(*parsed);
-  }();
-  return document;
-}
-
-// A recorded case.
-class Case {
- public:
-  explicit Case(const json::Value& value) : value_(&value) {}
-
-  [[nodiscard]] const std::string& text(std::string_view key) const {
-    return member(key).as_string();
-  }
-  // 0 for null.
-  [[nodiscard]] std::int64_t integer(std::string_view key) const {
-    const json::Value& value = member(key);
-    return value.is_null() ? 0 : value.as_integer();
-  }
-  [[nodiscard]] float number(std::string_view key) const {
-    const json::Value& value = member(key);
-    return value.is_null() ? 0.0F : static_cast<float>(value.as_double());
-  }
-  [[nodiscard]] bool flag(std::string_view key) const { return member(key).as_bool(); }
-  [[nodiscard]] const json::Value& member(std::string_view key) const {
-    const json::Value* found = value_->find(key);
-    if (found == nullptr) {
-      ADD_FAILURE() << "no " << key;
-      std::abort();
-    }
-    return *found;
-  }
-  [[nodiscard]] std::vector<float> tensor(std::string_view key) const {
-    const std::string path =
-        KERNELPATH_GOLDEN_DIR "/attention/" + Case(member("files")).file_of(key);
-    const auto contents = read_file(path, std::size_t{64} << 20);
-    if (!contents) {
-      ADD_FAILURE() << contents.error().text();
-      std::abort();
-    }
-    std::vector<float> out(contents->text.size() / sizeof(float));
-    std::memcpy(out.data(), contents->text.data(), out.size() * sizeof(float));
-    return out;
-  }
-  [[nodiscard]] Output output(std::string_view o = "o") const {
-    return {.o = tensor(o), .lse = tensor("lse")};
-  }
-  [[nodiscard]] attention::Geometry geometry() const {
-    return {.num_heads = integer("num_q_heads"),
-            .num_kv_heads = integer("num_kv_heads"),
-            .head_dim = integer("head_dim"),
-            .v_head_dim = integer("v_head_dim"),
-            .softmax_scale = number("scale"),
-            .softcap = number("softcap"),
-            .window = integer("window"),
-            .chunk = integer("chunk"),
-            .causal = flag("causal")};
-  }
-  [[nodiscard]] Lengths lengths() const {
-    return {.queries = integer("q_len"), .seq_len = integer("kv_len")};
-  }
-
- private:
-  [[nodiscard]] std::string file_of(std::string_view key) const {
-    return Case(member(key)).text("file");
-  }
-
-  const json::Value* value_;
-};
-
-std::vector<Case> cases_of(std::string_view kind) {
-  std::vector<Case> out;
-  const json::Value* cases = index().root.find("cases");
-  for (const json::Value& value : cases->items()) {
-    if (Case(value).text("kind") == kind) out.emplace_back(value);
-  }
-  return out;
-}
-
 // |got - wanted| <= tolerance * (1 + |wanted|) for the output, the absolute part alone for the lse.
 void expect_close(const Output& got, const Output& wanted, float tolerance) {
   ASSERT_EQ(got.o.size(), wanted.o.size());
@@ -126,7 +40,7 @@ void expect_close(const Output& got, const Output& wanted, float tolerance) {
 }
 
 float tolerance_of(std::string_view name) {
-  const Case tolerances(Case(index().root).member("tolerance"));
+  const Case tolerances(Case(golden_index().root).member("tolerance"));
   if (name == "large_logits") return 1e-4F;
   return Case(tolerances.member("float32_kernel")).number("o_abs");
 }

@@ -14,6 +14,7 @@ namespace kernelpath::kernels::cuda {
 // What a launch fixes.
 struct PlanShape {
   std::int32_t tile_tokens = 64;  // tiles begin at multiples of it
+  std::int32_t coarse = 1;        // where there is much work: so many times larger tiles
   std::int32_t block_rows = 8;    // query rows (query and head of a group) that share one pass
   std::int32_t group = 1;         // query heads of a KV head
   std::int32_t num_kv_heads = 1;
@@ -93,6 +94,17 @@ constexpr std::int64_t request_cost(const PlanShape& shape, const RequestPlan& r
   return item_cost(shape, request) * items_of(shape, request);
 }
 
+// Larger tiles make fewer and longer parts of items; with few tiles to a worker they would leave
+// workers idle. The shape that a batch is planned with, from what it costs in coarse tiles.
+inline constexpr std::int64_t kTilesToBeCoarse = 4;
+constexpr PlanShape coarse_shape(PlanShape shape) {
+  shape.tile_tokens *= shape.coarse;
+  return shape;
+}
+constexpr PlanShape choose_shape(const PlanShape& shape, std::int64_t coarse_total) {
+  return coarse_total >= kTilesToBeCoarse * shape.workers ? coarse_shape(shape) : shape;
+}
+
 // How many workers have work: each of them has at least one tile, so that those who share an item
 // are neighbours.
 constexpr std::int32_t busy_workers(std::int64_t total, std::int32_t workers) {
@@ -134,6 +146,7 @@ struct Segment {
 struct WorkerPlan {
   Segment segment = {};
   std::int64_t total = 0;
+  std::int32_t tile_tokens = 0;
 };
 
 // The first request whose work ends after `cost` < total, among `requests` with first_cost set.
@@ -157,7 +170,7 @@ constexpr std::int32_t smaller(std::int32_t a, std::int32_t b) { return a < b ? 
 constexpr WorkerPlan plan_worker(const PlanShape& shape, const RequestPlan* requests,
                                  std::int32_t num_requests, std::int64_t total,
                                  std::int32_t worker) {
-  WorkerPlan plan{.total = total};
+  WorkerPlan plan{.segment = {}, .total = total, .tile_tokens = shape.tile_tokens};
   const std::int64_t begin = share_begin(total, shape.workers, worker);
   const std::int64_t end = share_begin(total, shape.workers, worker + 1);
   if (begin >= end) return plan;

@@ -23,7 +23,8 @@ struct Instantiation {
   DataType type = DataType::kBf16;
   int dim = 0;
   int row_tiles = 0;
-  int step_tokens = 0;
+  int step_tokens = 0;  // of a warp
+  int warps = 0;
   int shared_bytes = 0;  // with one merge buffer
   int merge_bytes = 0;
   cudaError_t (*launch)(const sm80::DecodeKernelParams&, cudaStream_t) = nullptr;
@@ -36,6 +37,7 @@ constexpr Instantiation instantiation() {
           .dim = Dim,
           .row_tiles = RowTiles,
           .step_tokens = Config::kTokens,
+          .warps = Config::kWarps,
           .shared_bytes = Config::shared_bytes(1),
           .merge_bytes = Config::kMergeBytes,
           .launch = &sm80::launch_decode_kernel<Type, Dim, RowTiles>};
@@ -75,9 +77,16 @@ const Instantiation* find_instantiation(const DecodeParams& params) {
 PlanShape shape_of(const DecodeParams& params, const DeviceInfo& device, const DecodeTuning& tuning,
                    const Instantiation& kernel) {
   const attention::Geometry& geometry = params.geometry;
-  // Segments end at steps of a warp.
-  const std::int32_t tile = tuning.tile_tokens > 0 ? tuning.tile_tokens : 64;
-  return {.tile_tokens = (tile + kernel.step_tokens - 1) / kernel.step_tokens * kernel.step_tokens,
+  // Segments end at steps of a warp. A tile is a step of each warp, and where there is enough work
+  // 256 tokens: the larger tile is 0.3 to 1 % faster, and no worker ends much later than the
+  // others.
+  constexpr std::int32_t kCoarseTokens = 256;
+  const std::int32_t step = kernel.step_tokens;
+  const std::int32_t round = std::min(step * kernel.warps, kCoarseTokens);
+  const std::int32_t tile =
+      tuning.tile_tokens > 0 ? (tuning.tile_tokens + step - 1) / step * step : round;
+  return {.tile_tokens = tile,
+          .coarse = tuning.tile_tokens > 0 ? 1 : kCoarseTokens / round,
           .block_rows = kernel.row_tiles * 8,
           .group = static_cast<std::int32_t>(geometry.num_heads / geometry.num_kv_heads),
           .num_kv_heads = static_cast<std::int32_t>(geometry.num_kv_heads),
@@ -195,9 +204,8 @@ Result<void> check_decode(const DecodeParams& params, const DeviceInfo& device) 
                        geometry.num_heads % std::max<std::int64_t>(geometry.num_kv_heads, 1) == 0,
                    "{} query heads do not divide among {} KV heads", geometry.num_heads,
                    geometry.num_kv_heads);
-  findings.require(params.max_queries >= 1 && params.max_queries <= kMaxDecodeQueries,
-                   "{} queries a request; 1 to {} are supported", params.max_queries,
-                   kMaxDecodeQueries);
+  findings.require(params.max_queries >= 1, "{} queries a request; 1 and more are supported",
+                   params.max_queries);
   findings.require(params.batch.page_size > 0, "the page size is {}; 1 or more is supported",
                    params.batch.page_size);
   constexpr std::int64_t kMost = kMostBytes;  // tokens

@@ -8,11 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 
-// Decode attention of MHA, GQA and MQA over a paged cache: one query a request, or up to eight
-// (speculative decoding). docs/kernels/gqa-decode.md has the design and what it reaches.
+// Attention of MHA, GQA and MQA over a paged cache, made for decoding: one query a request, or up
+// to eight (speculative decoding). More are right as well, and read the keys again for every 32
+// rows of queries and heads. docs/kernels/gqa-decode.md has the design and what it reaches.
 namespace kernelpath::kernels::cuda {
-
-inline constexpr std::int64_t kMaxDecodeQueries = 8;
 
 // All pointers are the device's. Strides and sizes count elements.
 struct DecodeParams {
@@ -20,7 +19,7 @@ struct DecodeParams {
   // query_start, seq_lens and block_table are read by plan_decode() and launch_decode(), not on the
   // host: a captured graph follows what they hold at its replay.
   attention::BatchView batch = {};
-  std::int64_t max_queries = 1;  // of any request; at most kMaxDecodeQueries
+  std::int64_t max_queries = 1;  // of any request; more than that are right, and slower
   attention::PagedRows k = {};
   attention::PagedRows v = {};
   // [num_kv_heads], multiplied with the `scale` of the side; null: none.

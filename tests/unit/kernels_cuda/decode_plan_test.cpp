@@ -171,6 +171,12 @@ TEST(DecodePlan, EmptyAndPaddedRequests_HaveOneTileOrNone) {
             (std::vector<std::tuple<std::int32_t, std::int32_t>>{{0, 0}, {0, 1}, {3, 0}, {3, 1}}));
 }
 
+TEST(DecodePlan, MuchWork_TakesCoarseTiles) {
+  const PlanShape shape{.tile_tokens = 128, .coarse = 2, .workers = 132};
+  EXPECT_EQ(choose_shape(shape, 4 * 132).tile_tokens, 256);
+  EXPECT_EQ(choose_shape(shape, 4 * 132 - 1).tile_tokens, 128);
+}
+
 TEST(DecodePlan, NoQueries_NobodyWorks) {
   Batch batch{.shape = {.workers = 4}, .requests = {}};
   batch.add(100, 0);

@@ -102,6 +102,18 @@ TEST_F(CudaDecode, GroupsAndQueries_AgreeWithTheReference) {
   }
 }
 
+// A prompt's chunk: more queries than the kernel is made for.
+TEST_F(CudaDecode, ManyQueries_AgreeWithTheReference) {
+  for (const DataType type : {DataType::kBf16, DataType::kFp8E4m3}) {
+    Geometry geometry = heads(12, 4, 128);
+    PagedCase paged(geometry, {{300, 300}, {1, 77}, {129, 500}}, {.type = type});
+    expect_reference(paged, device);
+    geometry.window = 60;
+    PagedCase windowed(geometry, {{300, 300}, {64, 100}}, {.type = type});
+    expect_reference(windowed, device);
+  }
+}
+
 TEST_F(CudaDecode, Masks_AgreeWithTheReference) {
   for (const std::int64_t window : {0, 1, 16, 100, 129}) {
     for (const std::int64_t chunk : {0, 8, 100, 256}) {
@@ -394,7 +406,7 @@ TEST_F(CudaDecode, Unsupported_IsRefusedWithWhatIsSupported) {
   has(refusal([](auto& p) { p.k.type = p.v.type = DataType::kF32; }), "nvfp4 are supported");
   has(refusal([](auto& p) { p.v.type = DataType::kF16; }), "one type");
   has(refusal([](auto& p) { p.query_type = DataType::kF32; }), "float16 are supported");
-  has(refusal([](auto& p) { p.max_queries = 9; }), "1 to 8");
+  has(refusal([](auto& p) { p.max_queries = 0; }), "1 and more");
   has(refusal([](auto& p) { p.batch.page_size = 0; }), "1 or more");
   has(refusal([](auto& p) { p.k.token_stride = 65; }), "multiples of 8");
   has(refusal([](auto& p) { p.k.type = p.v.type = DataType::kNvfp4; }), "no block scales");

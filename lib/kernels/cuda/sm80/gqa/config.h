@@ -33,9 +33,12 @@ struct DecodeConfig {
   static constexpr int kScaleBytes = kTokens * kScaleRowBytes;
   static constexpr int kStepBytes = 2 * (kSideBytes + kScaleBytes);
 
-  // Warps: nvfp4 needs all of an SM's issue slots. Steps in the ring: two keep 64 to 128 kB under
-  // way on an SM, and more make the whole device slower.
-  static constexpr int kWarps = kStepBytes >= 16384 ? 4 : 8;
+  // Warps: nvfp4 is short of issue slots, which more warps use better (where they have the
+  // registers); steps of 16 kB leave room for four. Steps in the ring: two of eight warps keep 64
+  // to 128 kB under way on an SM, and more make the whole device slower.
+  static constexpr int kWarps = kNvfp4 && RowTiles == 1 && Dim <= 128 ? 12
+                                : kStepBytes >= 16384                 ? 4
+                                                                      : 8;
   static constexpr int kStages = 2;
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kRingBytes = kWarps * kStages * kStepBytes;

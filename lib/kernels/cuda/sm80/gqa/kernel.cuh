@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
 
   const WorkerPlan plan = params.workers[blockIdx.x];
   Segment segment = plan.segment;
-  Loader<Config> loader(params, segment, warp, lane);
+  Loader<Config> loader(params, plan, warp, lane);
   constexpr int kOwnBytes = Config::kStages * Config::kStepBytes;
   const std::uint32_t own_ring = shared_address(memory) + warp * kOwnBytes;
   const std::uint32_t ring_end = own_ring + kOwnBytes;
@@ -172,7 +172,8 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
   bool started = false;
   int turn = 0;
   while (segment.valid()) {
-    const SegmentSteps steps = steps_of<Config>(params.shape, segment, warp, turn);
+    const SegmentSteps steps =
+        steps_of<Config>(params.shape, plan.tile_tokens, segment, warp, turn);
     prepare_queries<Config>(params, out, lane, state);
     state.clear();
     int step = steps.begin;

@@ -20,17 +20,18 @@ struct SegmentSteps {
 
 // `turn`: the warp whose turn the segment's first step is; moves on to the next segment's.
 template <class Config>
-__device__ inline SegmentSteps steps_of(const PlanShape& shape, const Segment& segment, int warp,
-                                        int& turn) {
+__device__ inline SegmentSteps steps_of(const PlanShape& shape, int tile_tokens,
+                                        const Segment& segment, int warp, int& turn) {
   SegmentSteps steps;
   const TokenRange seen = request_tokens(shape, segment.request);
   const int first_tile = segment.request.first_tile;
-  steps.tokens.first = max((first_tile + segment.first) * shape.tile_tokens, seen.first);
-  steps.tokens.last = min((first_tile + segment.last) * shape.tile_tokens, seen.last);
+  steps.tokens.first = max((first_tile + segment.first) * tile_tokens, seen.first);
+  steps.tokens.last = min((first_tile + segment.last) * tile_tokens, seen.last);
   const int first = steps.tokens.first / Config::kTokens;
   steps.last = max(first, (steps.tokens.last + Config::kTokens - 1) / Config::kTokens);
-  steps.begin = first + ((warp - turn) & (Config::kWarps - 1));
-  turn = (turn + steps.last - first) & (Config::kWarps - 1);
+  const int wait = warp - turn;
+  steps.begin = first + (wait < 0 ? wait + Config::kWarps : wait);
+  turn = (turn + steps.last - first) % Config::kWarps;
   return steps;
 }
 
@@ -61,9 +62,10 @@ struct Swizzle {
 template <class Config>
 class Loader {
  public:
-  __device__ Loader(const DecodeKernelParams& params, const Segment& first, int warp, int lane)
+  __device__ Loader(const DecodeKernelParams& params, const WorkerPlan& plan, int warp, int lane)
       : params_(params),
-        segment_(first),
+        segment_(plan.segment),
+        tile_tokens_(plan.tile_tokens),
         warp_(warp),
         lane_(lane),
         row_(lane / Config::kChunks),
@@ -101,7 +103,7 @@ class Loader {
   __device__ bool pages_hold_tiles() const { return params_.page_size.divisor % kTileTokens == 0; }
 
   __device__ void enter() {
-    steps_ = steps_of<Config>(params_.shape, segment_, warp_, turn_);
+    steps_ = steps_of<Config>(params_.shape, tile_tokens_, segment_, warp_, turn_);
     step_ = steps_.begin;
     kv_head_ = segment_.kv_head();
     table_ = params_.block_table + segment_.index * params_.block_table_stride;
@@ -256,6 +258,7 @@ class Loader {
 
   const DecodeKernelParams& params_;
   Segment segment_;
+  int tile_tokens_;
   SegmentSteps steps_ = {};
   int warp_;
   int lane_;

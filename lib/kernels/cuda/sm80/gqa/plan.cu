@@ -27,25 +27,37 @@ __device__ std::int64_t inclusive_sum(std::int64_t value, std::int64_t& all) {
   return before + value;
 }
 
+__device__ RequestPlan request_at(const PlanKernelParams& params, const PlanShape& shape, int r) {
+  if (r >= params.num_requests) return {};
+  const std::int32_t begin = params.query_start[r];
+  return plan_request(shape, params.seq_lens[r], begin, params.query_start[r + 1] - begin);
+}
+
 __global__ void __launch_bounds__(kThreads) plan_kernel(const PlanKernelParams params) {
+  PlanShape shape = params.shape;
+  if (shape.coarse > 1) {
+    const PlanShape coarse = coarse_shape(shape);
+    std::int64_t cost = 0;
+    for (int r = static_cast<int>(threadIdx.x); r < params.num_requests; r += kThreads) {
+      cost += request_cost(coarse, request_at(params, coarse, r));
+    }
+    std::int64_t all = 0;
+    inclusive_sum(cost, all);
+    shape = choose_shape(shape, all);
+  }
   std::int64_t total = 0;
   for (int base = 0; base < params.num_requests; base += kThreads) {
     const int r = base + static_cast<int>(threadIdx.x);
-    RequestPlan request;
-    if (r < params.num_requests) {
-      const std::int32_t begin = params.query_start[r];
-      request =
-          plan_request(params.shape, params.seq_lens[r], begin, params.query_start[r + 1] - begin);
-    }
-    const std::int64_t cost = request_cost(params.shape, request);
+    RequestPlan request = request_at(params, shape, r);
+    const std::int64_t cost = request_cost(shape, request);
     std::int64_t all = 0;
     request.first_cost = total + inclusive_sum(cost, all) - cost;
     total += all;
     if (r < params.num_requests) params.requests[r] = request;
   }
   __syncthreads();
-  for (int w = static_cast<int>(threadIdx.x); w < params.shape.workers; w += kThreads) {
-    params.workers[w] = plan_worker(params.shape, params.requests, params.num_requests, total, w);
+  for (int w = static_cast<int>(threadIdx.x); w < shape.workers; w += kThreads) {
+    params.workers[w] = plan_worker(shape, params.requests, params.num_requests, total, w);
     params.counters[w] = 0;
   }
 }
