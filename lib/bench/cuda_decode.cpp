@@ -30,8 +30,8 @@ class DecodeJob : public Job {
     KERNELPATH_TRY(data, CudaDecodeData::make(*machine_, shape_, cold));
     data_ = std::move(data);
     const std::int64_t bytes = cuda::decode_workspace_bytes(params_of(0), machine_->info());
-    KERNELPATH_TRY(workspace, Buffer::allocate(std::max<std::int64_t>(bytes, 256)));
-    workspace_ = std::move(workspace);
+    KERNELPATH_TRY(memory, Buffer::allocate(std::max<std::int64_t>(bytes, 256)));
+    workspace_ = std::move(memory);
     // A step plans once and runs its layers: the graph holds one plan and all launches.
     KERNELPATH_TRY(
         work, GraphWorkload::capture(*machine_, {.before =

@@ -60,7 +60,7 @@ struct OwnLimit {
 struct Peer {
   std::string name = {};                         // "flashinfer_fa2_tc1"
   std::unique_ptr<Workload> workload = nullptr;  // null: not there
-  std::string reason;                            // why it is not there
+  std::string reason = {};                       // why it is not there
 };
 
 // One shape on a device, with its data in place.

@@ -127,8 +127,8 @@ std::string roofline_script(const BenchDocument& document) {
       "set terminal svg size 860,560 enhanced font \"sans-serif,11\" background \"white\"\n"
       "$rows << END\n{}END\n"
       "set logscale xy\nset grid\nset xlabel \"operations a byte\"\n"
-      "set ylabel \"operations a second\"\nset format y \"%.0s %c\"\nset offsets graph 0.2, 0.6, "
-      "0.3, 0.1\n"
+      "set ylabel \"operations a second\"\nset format y \"%.0s %c\"\nset offsets graph 0.1, "
+      "graph 0.5, graph 0.1, graph 0.1\n"
       "set key bottom right\n"
       "plot $rows using 1:2:3 with labels point pointtype 7 offset char 1,0.5 left "
       "title \"measured\", \\\n  {} with lines linewidth 2 title \"limits of this run\"\n",
