@@ -54,10 +54,24 @@ std::string float_algorithm(const Scheme& weights, bool quantised_inputs) {
   return "FP8";
 }
 
-// compressed-tensors: the first group stands for all; different groups are MIXED_PRECISION.
+// The modules that a group is for, with the group's algorithm.
+void add_targets(const json::Value& group, const std::string& algorithm,
+                 std::vector<std::pair<std::string, std::string>>& out) {
+  const json::Value* targets = group.find_non_null("targets");
+  if (targets == nullptr || !targets->is_array()) return;
+  out.reserve(out.size() + targets->items().size());
+  for (const json::Value& target : targets->items()) {
+    if (target.is_string()) out.emplace_back(target.as_string(), algorithm);
+  }
+}
+
+// compressed-tensors: groups of one algorithm are one; different ones are MIXED_PRECISION, each for
+// its own targets.
 Result<void> by_groups(const json::Value& groups, const std::string& where,
                        const FieldReader& reader, Quantization& quant) {
   std::string algorithm;
+  std::vector<std::pair<std::string, std::string>> targets;
+  bool mixed = false;
   for (const json::Member& group : groups.members()) {
     const std::string place = fmt::format("{}/{}", where, group.key);
     KERNELPATH_TRY(weights,
@@ -68,17 +82,19 @@ Result<void> by_groups(const json::Value& groups, const std::string& where,
     const std::int64_t input_bits = inputs && inputs->bits > 0 ? inputs->bits : 16;
     const std::string own = weights->floating ? float_algorithm(*weights, inputs.has_value())
                                               : fmt::format("W{}A{}", weights->bits, input_bits);
-    if (!algorithm.empty() && own != algorithm) {
-      quant.algo = {"MIXED_PRECISION", {OriginKind::kDerived, where, "groups differ"}};
-      return {};
-    }
+    add_targets(group.value, own, targets);
+    mixed = mixed || (!algorithm.empty() && own != algorithm);
+    if (mixed) continue;
     algorithm = own;
     const Origin origin{OriginKind::kDerived, place + "/weights", "config_groups"};
     if (!quant.weight_bits) quant.weight_bits = {weights->bits, origin};
     if (!quant.group_size && weights->group_size > 0)
       quant.group_size = {weights->group_size, origin};
   }
-  if (!algorithm.empty() && !quant.algo) {
+  if (mixed) {
+    quant.algo = {"MIXED_PRECISION", {OriginKind::kDerived, where, "groups differ"}};
+    if (quant.layer_algos.empty()) quant.layer_algos = std::move(targets);
+  } else if (!algorithm.empty() && !quant.algo) {
     quant.algo = {algorithm, {OriginKind::kDerived, where, "config_groups"}};
   }
   return {};

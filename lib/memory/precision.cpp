@@ -19,6 +19,9 @@ std::string quoted(std::string_view text) {
   return "'" + escape_for_terminal(shorten(text, 80)) + "'";
 }
 
+// compressed-tensors' target for all modules that no other target names.
+constexpr std::string_view kEveryLinear = "Linear";
+
 // Vision towers and MTP layers have "layers" of their own.
 bool is_elsewhere(std::string_view path) {
   constexpr std::array<std::string_view, 4> kWords = {"vision", "visual", "audio", "mtp."};
@@ -140,6 +143,15 @@ void Precision::add_modules(const config::Quantization& quantization, Reasons& r
                     " of a module is not known: counted as 16 bits");
       }
       known = algorithms_.emplace(algo, format.value_or(Format{})).first;
+    }
+    if (module == kEveryLinear) {
+      format_ = known->second;
+      continue;
+    }
+    if (module.starts_with("re:")) {
+      reasons.add("modules " + quoted(module) + " have an algorithm of their own (" + algo +
+                  "), which is not counted: a pattern is not followed");
+      continue;
     }
     std::string_view key = module;
     if (const auto path = split_layer(module)) {

@@ -4,13 +4,18 @@
 
 #include <fmt/format.h>
 
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include <algorithm>
-#include <regex>
+#include <memory>
+#include <pcre2.h>
 
 namespace kernelpath::model {
 namespace {
 
 constexpr std::int64_t kDefaultBlock = 128;
+constexpr std::string_view kRegex = "re:";
+// compressed-tensors' target for all modules that no other target names.
+constexpr std::string_view kEveryLinear = "Linear";
 
 // '*' stands for any characters.
 bool wildcard_matches(std::string_view pattern, std::string_view text) {
@@ -36,15 +41,36 @@ bool wildcard_matches(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
+// Steps of one pattern on one name; patterns of checkpoints need some hundreds.
+constexpr std::uint32_t kMostSteps = 100'000;
+
+struct FreeCode {
+  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
+};
+struct FreeMatch {
+  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+};
+struct FreeContext {
+  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
+};
+
+// From the start of the name on, as Python's re.match. A pattern that cannot be read, or that takes
+// too many steps, matches nothing.
 bool regex_matches(std::string_view pattern, std::string_view module) {
-  // std::regex is the one that may throw here; a pattern that it cannot read matches nothing.
-  try {
-    const std::regex compiled{std::string(pattern)};
-    return std::regex_search(module.begin(), module.end(), compiled,
-                             std::regex_constants::match_continuous);
-  } catch (const std::regex_error&) {
-    return false;
-  }
+  int error = 0;
+  PCRE2_SIZE at = 0;
+  const std::unique_ptr<pcre2_code, FreeCode> code(
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_ANCHORED,
+                    &error, &at, nullptr));
+  if (code == nullptr) return false;
+  const std::unique_ptr<pcre2_match_data, FreeMatch> found(
+      pcre2_match_data_create_from_pattern(code.get(), nullptr));
+  const std::unique_ptr<pcre2_match_context, FreeContext> limits(
+      pcre2_match_context_create(nullptr));
+  if (found == nullptr || limits == nullptr) return false;
+  pcre2_set_match_limit(limits.get(), kMostSteps);
+  return pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(module.data()), module.size(), 0, 0,
+                     found.get(), limits.get()) >= 0;
 }
 
 // "a.b" inside "x.a.b.y", at the dots.
@@ -91,7 +117,6 @@ Result<Scheme> scheme_named(const config::Quantization& q, const std::string& al
 }  // namespace
 
 bool module_matches(std::string_view pattern, std::string_view module) {
-  constexpr std::string_view kRegex = "re:";
   if (pattern.starts_with(kRegex)) return regex_matches(pattern.substr(kRegex.size()), module);
   if (pattern.find('*') == std::string_view::npos) return is_part_of(pattern, module);
   return wildcard_matches(pattern, module) ||
@@ -109,7 +134,11 @@ Result<QuantizationPlan> QuantizationPlan::make(const config::Quantization& quan
   }
   for (const auto& [module, own] : quantization.layer_algos) {
     KERNELPATH_TRY(scheme, scheme_named(quantization, own));
-    plan.own_.emplace_back(module, scheme);
+    if (module == kEveryLinear) {
+      plan.common_ = scheme;
+    } else {
+      plan.own_.emplace_back(module, scheme);
+    }
   }
   return plan;
 }
@@ -122,7 +151,8 @@ bool QuantizationPlan::excluded(std::string_view module) const {
 Scheme QuantizationPlan::scheme_of(std::string_view module) const {
   if (excluded(module)) return {};
   for (const auto& [name, scheme] : own_) {
-    if (name == module) return scheme;
+    const bool regex = name.starts_with(kRegex);
+    if (regex ? module_matches(name, module) : name == module) return scheme;
   }
   // mxfp4 files hold experts that way and nothing else.
   return common_.kind == SchemeKind::kMxfp4 ? Scheme{} : common_;

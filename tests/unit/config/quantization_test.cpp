@@ -109,6 +109,26 @@ TEST(Modules, ExcludedAndMixed) {
   EXPECT_EQ(found.layer_algos[0].second, "FP8");
 }
 
+TEST(Modules, GroupsThatDiffer_HaveTheirTargets) {
+  const Quantization found = quant(R"({"quant_method":"compressed-tensors","config_groups":{
+      "group_0":{"targets":["re:.*q_proj"],"weights":{"num_bits":8,"type":"float","strategy":"channel"}},
+      "group_1":{"targets":["Linear"],"weights":{"num_bits":4,"type":"int","group_size":128}}}})");
+  EXPECT_EQ(found.algo.value, "MIXED_PRECISION");
+  ASSERT_EQ(found.layer_algos.size(), 2U);
+  EXPECT_EQ(found.layer_algos[0].first, "re:.*q_proj");
+  EXPECT_EQ(found.layer_algos[0].second, "FP8_PER_CHANNEL_PER_TOKEN");
+  EXPECT_EQ(found.layer_algos[1].first, "Linear");
+  EXPECT_EQ(found.layer_algos[1].second, "W4A16");
+}
+
+TEST(Modules, GroupsThatAgree_AreOneAlgorithm) {
+  const Quantization found = quant(R"({"quant_method":"compressed-tensors","config_groups":{
+      "a":{"targets":["re:.*q_proj"],"weights":{"num_bits":8,"type":"float","strategy":"channel"}},
+      "b":{"targets":["Linear"],"weights":{"num_bits":8,"type":"float","strategy":"channel"}}}})");
+  EXPECT_EQ(found.algo.value, "FP8_PER_CHANNEL_PER_TOKEN");
+  EXPECT_TRUE(found.layer_algos.empty());
+}
+
 TEST(Modules, ManyQuantizedLayers_AreRead) {
   std::string layers;
   for (int index = 0; index < 20000; ++index) {

@@ -21,6 +21,8 @@ TEST(ModuleMatches, EachWayOfWritingModules_HitsAndNearMisses) {
   EXPECT_TRUE(module_matches("re:.*self_attn\\.[qk]_proj$", "model.layers.0.self_attn.k_proj"));
   EXPECT_FALSE(module_matches("re:self_attn", "model.layers.0.self_attn.k_proj"));
   EXPECT_FALSE(module_matches("re:(", "x")) << "not a regular expression";
+  // More steps than there is time for, were they not counted.
+  EXPECT_FALSE(module_matches("re:(.*)*(.*)*(.*)*x$", "model.layers.0.self_attn.k_proj.weight.y"));
 }
 
 TEST(QuantizationPlan, BlocksOfFp8_HaveTheStatedSize) {
@@ -52,6 +54,18 @@ TEST(QuantizationPlan, MixedPrecision_GivesEachModuleItsOwn) {
   EXPECT_EQ(plan->scheme_of("model.layers.0.mlp.up_proj").kind, SchemeKind::kNvfp4Scale2);
   EXPECT_EQ(plan->scheme_of("model.layers.0.self_attn.q_proj").kind, SchemeKind::kFp8Tensor);
   EXPECT_EQ(plan->scheme_of("model.layers.1.mlp.up_proj").kind, SchemeKind::kPlain);
+}
+
+TEST(QuantizationPlan, TargetsOfGroups_ArePatternsAndTheRest) {
+  config::Quantization q = quantization("compressed-tensors", "MIXED_PRECISION");
+  q.layer_algos = {{"re:.*self_attn\\.[qkv]_proj$", "FP8_PER_CHANNEL_PER_TOKEN"},
+                   {"Linear", "NVFP4"}};
+  q.exclude_modules = {"lm_head"};
+  const auto plan = QuantizationPlan::make(q);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->scheme_of("model.layers.0.self_attn.q_proj").kind, SchemeKind::kFp8Channel);
+  EXPECT_EQ(plan->scheme_of("model.layers.0.self_attn.o_proj").kind, SchemeKind::kNvfp4);
+  EXPECT_EQ(plan->scheme_of("lm_head").kind, SchemeKind::kPlain);
 }
 
 TEST(QuantizationPlan, Mxfp4_IsForStackedExpertsAlone) {
