@@ -62,6 +62,29 @@ bool is_of_another_model(const EngineQuestion& engine, const LoadedModel* model)
              model->config.architectures.end();
 }
 
+const std::string* cell_of(const engines::TableRow& row, std::string_view column) {
+  for (const auto& [name, value] : row.columns) {
+    if (name == column) return &value;
+  }
+  return nullptr;
+}
+
+// Nor does one whose backends all are for other devices, or not in this build.
+bool is_of_another_device(const EngineQuestion& engine, const hardware::Device& device) {
+  if (engine.named) return false;
+  const std::string_view platform = hardware::platform_name(device.platform);
+  bool any = false;
+  for (const engines::TableRow& row : engine.engine->table("backends")) {
+    const std::string* const stated = cell_of(row, "platform");
+    if (stated == nullptr) return false;
+    any = true;
+    const std::string* const missing = cell_of(row, "missing");
+    const bool runs = missing == nullptr || *missing == "-";
+    if (*stated == platform && runs) return false;
+  }
+  return any;
+}
+
 }  // namespace
 
 Result<report::ValidatedInput> validate_input(const ValidateQuestion& question,
@@ -72,6 +95,7 @@ Result<report::ValidatedInput> validate_input(const ValidateQuestion& question,
   std::vector<report::EngineFindings> shared;
   for (const EngineQuestion& engine : question.base.engines) {
     if (is_of_another_model(engine, model)) continue;
+    if (is_of_another_device(engine, question.base.device)) continue;
     KERNELPATH_TRY(asked, question_of_version(question, engine));
     KERNELPATH_TRY(combination, engine_combination(asked, engine));
     const features::CommandReading* const command = asked.command ? &*asked.command : nullptr;

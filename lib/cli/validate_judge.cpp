@@ -2,6 +2,7 @@
 
 #include "cli/draft_input.h"
 #include "engines/gguf_input.h"
+#include "engines/kernelpath/deployment_facts.h"
 
 #include <algorithm>
 #include <utility>
@@ -46,13 +47,16 @@ Facts make_facts(const EngineCombination& combination, const LoadedModel* model,
   out.variables = combination.arguments.environment.variables;
   const auto& judged = combination.arguments.judged_variables;
   out.variables.insert(out.variables.end(), judged.begin(), judged.end());
+  if (combination.engine->name() == "kernelpath") {
+    out.own = engines::kernelpath::deployment_facts(combination.device, deployment);
+  }
   if (model == nullptr || !resolved.target) return out;
   const engines::Resolution& target = *resolved.target;
   out.model = features::facts_of(model->config);
   const bool no_class = target.error && target.error->code == "UNKNOWN-ARCH";
   if (no_class || !target.model_class.empty()) out.model.model_class = target.model_class;
   out.resolved = features::facts_of(target);
-  out.own = target.facts;
+  out.own.insert(out.own.end(), target.facts.begin(), target.facts.end());
   // Only states of layers raise a block; a backend's own block is no surprise.
   if (out.model.has_state_layers != true) out.resolved.raised_page_size.reset();
   out.resolved.context_length = target.memory.sequence_tokens;

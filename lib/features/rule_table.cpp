@@ -34,10 +34,10 @@ const Tables& tables_of(std::string_view engine) {
   return tables;
 }
 
-constexpr std::array<std::string_view, 6> kEngines = {"trtllm",   "vllm",      "sglang",
-                                                      "llamacpp", "deepinfer", "all"};
-constexpr std::array kTables = {tables_of<0>, tables_of<1>, tables_of<2>,
-                                tables_of<3>, tables_of<4>, tables_of<5>};
+constexpr std::array<std::string_view, 7> kEngines = {
+    "trtllm", "vllm", "sglang", "llamacpp", "deepinfer", "kernelpath", "all"};
+constexpr std::array kTables = {tables_of<0>, tables_of<1>, tables_of<2>, tables_of<3>,
+                                tables_of<4>, tables_of<5>, tables_of<6>};
 static_assert(kTables.size() == kEngines.size());
 
 const Tables* embedded_tables(std::string_view engine) {

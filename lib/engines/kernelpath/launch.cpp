@@ -11,8 +11,27 @@
 namespace kernelpath::engines::kernelpath {
 namespace {
 
-constexpr std::array<SettingInfo, 1> kSettings{
-    {{.name = "kv_layout", .fallback = "HND", .about = "order inside a page: HND or NHD"}}};
+constexpr std::array<SettingInfo, 2> kSettings{
+    {{.name = "fallback",
+      .fallback = "error",
+      .about = "where the named backend cannot run a layer: error, or warn and take one that can"},
+     {.name = "kv_layout", .fallback = "HND", .about = "order inside a page: HND or NHD"}}};
+
+Unexpected no_such_value(const std::string& field, const std::string& value,
+                         std::string_view allowed) {
+  return fail({.code = ErrorCode::kUsageUnknown,
+               .message = fmt::format("{} is {}", field, allowed),
+               .where = "--set kernelpath." + field,
+               .value = shorten(value, 64)});
+}
+
+Result<void> read_fallback(const std::string& value, Launch& out) {
+  if (!equal_ignoring_case(value, "error") && !equal_ignoring_case(value, "warn")) {
+    return no_such_value("fallback", value, "error or warn");
+  }
+  out.falls_back = equal_ignoring_case(value, "warn");
+  return {};
+}
 
 Result<attention::DataType> read_kv_type(const std::string& name) {
   if (equal_ignoring_case(name, "auto")) return attention::DataType::kF32;
@@ -32,23 +51,27 @@ Result<attention::DataType> read_kv_type(const std::string& name) {
 }
 
 Result<void> read_setting(const std::string& field, const std::string& value, Launch& out) {
+  if (field == "fallback") return read_fallback(value, out);
   if (field != "kv_layout") {
-    const std::array<std::string_view, 1> names{"kv_layout"};
-    return fail({.code = ErrorCode::kUsageUnknown,
-                 .message = "kernelpath has no such setting; it has kv_layout",
-                 .where = "--set",
-                 .value = shorten(field, 64),
-                 .near_matches = near_matches(field, names)});
+    std::vector<std::string> known;
+    std::vector<std::string_view> names;
+    for (const SettingInfo& info : kSettings) {
+      known.emplace_back(info.name);
+      names.push_back(info.name);
+    }
+    return fail(
+        {.code = ErrorCode::kUsageUnknown,
+         .message = fmt::format("kernelpath has no such setting; it has {}", join_words(known)),
+         .where = "--set",
+         .value = shorten(field, 64),
+         .near_matches = near_matches(field, names)});
   }
   for (const auto layout : {attention::KvLayout::kNhd, attention::KvLayout::kHnd}) {
     if (!equal_ignoring_case(value, layout == attention::KvLayout::kNhd ? "NHD" : "HND")) continue;
     out.kv_layout = layout;
     return {};
   }
-  return fail({.code = ErrorCode::kUsageUnknown,
-               .message = "kv_layout is HND or NHD",
-               .where = "--set kernelpath.kv_layout",
-               .value = shorten(value, 64)});
+  return no_such_value("kv_layout", value, "HND or NHD");
 }
 
 }  // namespace

@@ -227,6 +227,9 @@ class Walk {
     }
     if (!selection->alias.empty()) note_alias(*selection);
     add_refusals(*selection);
+    if (selection->chosen == nullptr && launch_.falls_back && !launch_.backend.empty()) {
+      return fall_back(group, out);
+    }
     if (selection->chosen == nullptr) {
       return refuse(
           {.rule = "KP-NO-BACKEND",
@@ -243,6 +246,28 @@ class Walk {
          .candidate = out.backend,
          .reason = fmt::format("{} from {}: {}", about, group.layers.front(), out.decode.kernel)},
         out_.steps);
+    return true;
+  }
+
+  // The named backend cannot, and the user takes another one.
+  bool fall_back(const OwnLayers& group, LayerGroup& out) {
+    const std::string named = std::exchange(launch_.backend, {});
+    const std::vector<Step> reasons = out_.steps;
+    const bool found = select_backend(group, out);
+    launch_.backend = named;
+    if (!found) return false;
+    const auto rejected = std::ranges::find(reasons, Verdict::kRejected, &Step::verdict);
+    out_.status = Status::kFallback;
+    out_.fallback_rule = "KP-FALLBACK";
+    out_.fallback_reason = fmt::format("{} runs in place of {}: {}", out.backend, named,
+                                       rejected == reasons.end() ? "it cannot" : rejected->reason);
+    append_step({.rule = "KP-FALLBACK",
+                 .stage = Stage::kAvailability,
+                 .verdict = Verdict::kSelected,
+                 .severity = Severity::kWarn,
+                 .candidate = out.backend,
+                 .reason = out_.fallback_reason},
+                out_.steps);
     return true;
   }
 

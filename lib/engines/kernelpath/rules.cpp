@@ -65,6 +65,9 @@ constexpr auto kRules = std::to_array<RuleInfo>({
     {"KP-BACKEND-ALIAS", "Another engine's backend name stands for FUSED.",
      "Configurations carry the names of the engine that they were written for.",
      "Write FUSED to say what runs.", kTable, kVersion},
+    {"KP-FALLBACK", "Another backend runs in place of the one that was named.",
+     "The user said that it may (--fallback warn); without that, a refusal is an error.",
+     "Name the backend that runs, or one of the changes that --why-not lists.", kLaunch, kVersion},
     // Refusals of the capability table, with its ids.
     {"KP-BUILD", "This build has no kernels of the backend.",
      "Optional libraries are used where the build found them.",

@@ -117,6 +117,19 @@ TEST(KernelpathResolve, ClassOfAProviderThatIsNotBuiltIn_IsRefused) {
   EXPECT_THAT(resolution.error->near_matches, Contains("MistralForCausalLM"));
 }
 
+TEST(KernelpathResolve, SpeculationOverAState_IsRefused) {
+  Request request = request_of(kLlama);
+  request.deployment.speculative = "ngram";
+  EXPECT_EQ(resolve(request).status, Status::kOk);
+  request = request_of("../checkpoints/kimi-linear");
+  EXPECT_EQ(resolve(request).status, Status::kOk);
+  request.deployment.speculative = "ngram";
+  const Resolution resolution = resolve(request);
+  EXPECT_EQ(resolution.status, Status::kUnsupported);
+  ASSERT_TRUE(resolution.error);
+  EXPECT_EQ(resolution.error->code, "KP-SPECULATIVE-STATE");
+}
+
 TEST(KernelpathResolve, OtherEnginesBackend_StandsForFused) {
   Request request = request_of(kLlama);
   request.deployment.backend = "TRTLLM";
