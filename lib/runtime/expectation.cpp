@@ -82,7 +82,11 @@ Result<ExpectedRun> read_run(const json::Value& run, const std::string& file,
 
 Result<Expectation> load_expectation(const std::string& path) {
   KERNELPATH_TRY(contents, read_file(path, kMaxBytes));
-  KERNELPATH_TRY(document, json::parse_object(std::move(contents.text), path,
+  return parse_expectation(std::move(contents.text), path);
+}
+
+Result<Expectation> parse_expectation(std::string text, const std::string& path) {
+  KERNELPATH_TRY(document, json::parse_object(std::move(text), path,
                                               {.max_bytes = kMaxBytes, .max_members = 16'000'000}));
   Expectation out;
   if (const json::Value* name = document.root.find("name"); name != nullptr && name->is_string()) {

@@ -29,6 +29,8 @@ inline constexpr double kNearTie = 1e-3;
 
 // Errors: those of read_file and json::parse; kInputSchema with the JSON pointer in `where`.
 Result<Expectation> load_expectation(const std::string& path);
+// The same of a file's text; `path` names it in errors.
+Result<Expectation> parse_expectation(std::string text, const std::string& path);
 
 // Where a run leaves what was expected: the first step before any near tie whose token differs, or
 // that is missing.
