@@ -321,6 +321,10 @@ constexpr std::array kTable = {
     OptionRow{Option::kColor, "color", kNone, 0, kChoice, kProcess, kOutput,
      "auto|always|never", "auto|always|never", "auto", 0,
      "Colours; auto: on a terminal, unless NO_COLOR is set or TERM is dumb."},
+    OptionRow{Option::kNoProgress, "no-progress", kNone, 0, kFlag, kProcess, kOutput,
+     kNone, kNone, kNone, 0,
+     "No progress bar. There is one only for several requests, and where standard error is a "
+     "terminal.", kNoMaximum, kRunOnly},
     OptionRow{Option::kWidth, "width", kNone, 0, kInteger, kProcess, kOutput,
      "N", kNone, kNone, 0,
      "Columns of the text output; 0: no limit. Else the terminal's, or no limit."},

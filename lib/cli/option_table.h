@@ -114,6 +114,7 @@ enum class Option : std::uint8_t {
   kJson,
   kOutput,
   kColor,
+  kNoProgress,
   kWidth,
   kQuiet,
   kVerbose,

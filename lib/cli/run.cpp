@@ -9,9 +9,12 @@
 #include "cli/output.h"
 #include "cli/question.h"
 #include "cli/report_files.h"
+#include "cli/run_memory.h"
+#include "cli/run_progress.h"
 #include "cli/run_report.h"
 #include "cli/run_requests.h"
 #include "cli/signals.h"
+#include "cli/terminal.h"
 #include "engines/engine.h"
 #include "runtime/session.h"
 
@@ -19,8 +22,11 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <thread>
+#include <tuple>
+#include <unistd.h>
 
 namespace kernelpath::cli {
 namespace {
@@ -52,6 +58,9 @@ Result<Question> own_question(const Invocation& invocation, Settings& settings) 
   KERNELPATH_CHECK_OK(settings.set(Option::kDevice, {"cpu"}, SetBy::kBatchLine, "llm-run"));
   KERNELPATH_TRY(external_models, load_external_models(settings));
   KERNELPATH_TRY(question, make_question(settings, invocation.environment, external_models));
+  if (settings.text(Option::kFallback) == "warn") {
+    question.engines.front().deployment.settings.emplace_back("fallback", "warn");
+  }
   return std::move(question);
 }
 
@@ -93,6 +102,10 @@ class GenerationRun {
                 .device = question.device,
                 .deployment = question.engines.front().deployment,
                 .environment = question.engines.front().environment};
+    if (resolution.status == engines::Status::kFallback) {
+      invocation_.log.warn(resolution.fallback_reason);
+      request_.deployment.backend.reset();  // what runs instead is the first that can
+    }
     return generate(resolution);
   }
 
@@ -174,7 +187,8 @@ class GenerationRun {
     std::vector<std::int64_t> sizes;
     sizes.reserve(prompts.size());
     for (const Prompt& prompt : prompts) {
-      const auto tokens = static_cast<std::int64_t>(prompt.tokens.size()) + prompt.max_tokens;
+      const auto tokens =
+          std::min(static_cast<std::int64_t>(prompt.tokens.size()) + prompt.max_tokens, longest());
       sizes.push_back(round_up(tokens, page) + page);
     }
     std::ranges::sort(sizes, std::greater());
@@ -183,6 +197,13 @@ class GenerationRun {
       out += sizes[i];
     }
     return out;
+  }
+
+  // No sequence is longer, whatever a request says.
+  [[nodiscard]] std::int64_t longest() const {
+    constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max() / 2;
+    return request_.deployment.max_model_len.value_or(
+        request_.model.max_position_embeddings.value_or(kUnknown));
   }
 
   Result<int> generate(const engines::Resolution& resolution) {
@@ -194,9 +215,15 @@ class GenerationRun {
                                        loaded.missing->text()));
     }
     KERNELPATH_TRY(prompts, encode_requests(requests, beside_, tokenizer));
+    if (prompts.empty()) {
+      log_failures(requests);
+      return code_;
+    }
     KERNELPATH_CHECK_OK(match_expected(requests, prompts));
     KERNELPATH_TRY(options, session_options(resolution, prompts));
-    if (settings_.flag(Option::kDryRun)) return dry_run(options);
+    if (settings_.flag(Option::kDryRun)) {
+      return dry_run(options, requests, static_cast<std::int64_t>(prompts.size()));
+    }
     KERNELPATH_TRY(session, runtime::Session::open(request_, options, tokenizer,
                                                    end_tokens(tokenizer, answer_->model)));
     for (const json::Warning& warning : session->model().warnings()) {
@@ -217,22 +244,36 @@ class GenerationRun {
                                      format_bytes(plan.kv_bytes), plan.kv_blocks));
   }
 
-  [[nodiscard]] Result<int> dry_run(const SessionOptions& options) const {
+  // The plan as a table, or as the document of a run that answered nothing.
+  [[nodiscard]] Result<int> dry_run(const SessionOptions& options, const RunRequests& requests,
+                                    std::int64_t prompts) {
     KERNELPATH_TRY(plan, runtime::plan_session(request_, options));
     announce(plan, options);
-    std::string text;
-    const auto row = [&](std::string_view name, std::int64_t bytes) {
-      text += fmt::format("{:<12} {:>12}  {}\n", name, format_bytes(bytes), bytes);
-    };
-    row("weights", plan.weight_bytes);
-    row("KV cache", plan.kv_bytes);
-    row("states", plan.state_bytes);
-    row("activations", plan.workspace_bytes);
-    row("together", plan.total());
-    Output out = Output::standard_output();
-    KERNELPATH_CHECK_OK(out.write(text));
-    KERNELPATH_CHECK_OK(out.commit());
-    return kExitOk;
+    std::vector<ReportFile> files = make_reports(invocation_, {});
+    for (ReportFile& file : files) {
+      if (file.format != "text") continue;
+      KERNELPATH_CHECK_OK(file.output.write(plan_table(plan)));
+      KERNELPATH_CHECK_OK(file.output.commit());
+    }
+    std::erase_if(files, [](const ReportFile& file) { return file.format == "text"; });
+    RunReports reports(std::move(files));
+    const runtime::SessionMemory nothing_measured;
+    KERNELPATH_CHECK_OK(reports.begin({.tool = tool_of(invocation_.program),
+                                       .answer = *answer_,
+                                       .plan = plan,
+                                       .requests = prompts + std::ssize(requests.failed),
+                                       .threads = options.threads,
+                                       .kernels = kernels::cpu::isa_name(options.isa),
+                                       .memory = nothing_measured}));
+    KERNELPATH_CHECK_OK(reports.end({}));
+    log_failures(requests);
+    return code_;
+  }
+
+  // Of a batch: what could not be answered makes a finding of the run.
+  void log_failures(const RunRequests& requests) {
+    for (const FailedRequest& request : requests.failed) invocation_.log.error(request.error);
+    if (!requests.failed.empty()) code_ = kExitFinding;
   }
 
   // A golden's texts must give its tokens.
@@ -248,17 +289,29 @@ class GenerationRun {
     return {};
   }
 
-  Result<int> execute(runtime::Session& session, const SessionOptions& options,
-                      const RunRequests& requests, std::vector<Prompt> prompts) {
-    const auto count = static_cast<std::int64_t>(prompts.size());
+  // Prompts that cannot be run here; of a batch the others are.
+  static Result<void> add_prompts(runtime::Generator& generator, std::vector<Prompt> prompts,
+                                  RunRequests& requests) {
     for (Prompt& prompt : prompts) {
-      KERNELPATH_CHECK_OK(session.generator().add(std::move(prompt)));
+      const std::string id = prompt.id;
+      Result<void> added = generator.add(std::move(prompt));
+      if (added) continue;
+      if (!requests.answers_each) return added;
+      requests.failed.push_back({id, std::move(added).error()});
     }
+    return {};
+  }
+
+  Result<int> execute(runtime::Session& session, const SessionOptions& options,
+                      RunRequests& requests, std::vector<Prompt> prompts) {
+    const auto count = static_cast<std::int64_t>(prompts.size() + requests.failed.size());
+    KERNELPATH_CHECK_OK(add_prompts(session.generator(), std::move(prompts), requests));
     KERNELPATH_TRY(logits, LogitsFile::open(settings_.text(Option::kDumpLogits), count));
     // With --expect the comparison is the answer.
     const bool compares = !requests.expected.empty();
     RunReports reports(compares ? std::vector<ReportFile>() : make_reports(invocation_, {}));
-    Sink sink(reports, logits, compares);
+    Progress progress(shows_progress(settings_, invocation_.environment, count), count);
+    Sink sink({reports, logits, progress}, compares);
     KERNELPATH_CHECK_OK(reports.begin({.tool = tool_of(invocation_.program),
                                        .answer = *answer_,
                                        .plan = session.plan(),
@@ -266,52 +319,87 @@ class GenerationRun {
                                        .has_text = session.has_text(),
                                        .threads = options.threads,
                                        .kernels = kernels::cpu::isa_name(options.isa),
-                                       .huge_pages = session.huge_pages()}));
-    KERNELPATH_CHECK_OK(steps(session.generator(), sink, reports, compares));
-    KERNELPATH_CHECK_OK(reports.end(session.generator().totals()));
-    KERNELPATH_CHECK_OK(logits.commit());
-    if (settings_.flag(Option::kStats)) print_stats(session.generator().totals());
+                                       .huge_pages = session.huge_pages(),
+                                       .memory = session.memory()}));
+    for (const FailedRequest& request : requests.failed) {
+      KERNELPATH_CHECK_OK(reports.failed(request));
+      progress.count_done();
+    }
+    Result<void> ran = steps(session.generator(), sink);
+    progress.hide();
+    // Whatever went wrong, what was generated until then is kept.
+    if (!ran) std::ignore = session.generator().cancel(sink);
+    Result<void> ended = reports.end(session.generator().totals());
+    Result<void> kept = logits.commit();
+    KERNELPATH_CHECK_OK(ran);
+    KERNELPATH_CHECK_OK(ended);
+    KERNELPATH_CHECK_OK(kept);
+    if (settings_.flag(Option::kStats)) print_stats(session);
+    requests.failed.insert(requests.failed.end(), sink.failed().begin(), sink.failed().end());
+    if (!requests.answers_each && !requests.failed.empty()) {
+      return fail(requests.failed.front().error);
+    }
+    log_failures(requests);
     if (compares) KERNELPATH_CHECK_OK(compare(requests, sink));
     return code_;
   }
 
+  struct Sinks {
+    RunReports& reports;
+    LogitsFile& logits;
+    Progress& progress;
+  };
+
   class Sink : public runtime::EventSink {
    public:
-    Sink(RunReports& reports, LogitsFile& logits, bool keeps_tokens)
-        : reports_(reports), logits_(logits), keeps_tokens_(keeps_tokens) {}
+    Sink(const Sinks& to, bool keeps_tokens) : to_(to), keeps_tokens_(keeps_tokens) {}
 
     Result<void> token(const runtime::TokenEvent& event) override {
       if (keeps_tokens_) tokens_[event.request].push_back(event.sampled.token);
-      KERNELPATH_CHECK_OK(logits_.append(event.logits));
-      return reports_.token(event);
+      to_.progress.count_token();
+      KERNELPATH_CHECK_OK(to_.logits.append(event.logits));
+      return to_.reports.token(event);
     }
-    Result<void> done(const runtime::DoneEvent& event) override { return reports_.done(event); }
+
+    Result<void> done(const runtime::DoneEvent& event) override {
+      if (event.error) failed_.push_back({event.request, *event.error});
+      to_.progress.count_done();
+      if (shares_terminal_) to_.progress.hide();
+      return to_.reports.done(event);
+    }
 
     [[nodiscard]] std::vector<std::int32_t> tokens(const std::string& request) const {
       const auto found = tokens_.find(request);
       return found == tokens_.end() ? std::vector<std::int32_t>() : found->second;
     }
+    [[nodiscard]] const std::vector<FailedRequest>& failed() const { return failed_; }
+    void draw_progress() { to_.progress.draw(); }
+    [[nodiscard]] bool readers_are_gone() const {
+      return !keeps_tokens_ && to_.reports.readers_are_gone();
+    }
 
    private:
-    RunReports& reports_;
-    LogitsFile& logits_;
+    Sinks to_;
     bool keeps_tokens_;
+    bool shares_terminal_ = is_terminal(STDOUT_FILENO);
     std::map<std::string, std::vector<std::int32_t>> tokens_;
+    std::vector<FailedRequest> failed_;
   };
 
   // What was finished before an interruption stays printed; what was not is printed as far as it
   // is.
-  static Result<void> steps(runtime::Generator& generator, Sink& sink, const RunReports& reports,
-                            bool compares) {
+  static Result<void> steps(runtime::Generator& generator, Sink& sink) {
     for (;;) {
       if (stop_signal() != 0) return generator.cancel(sink);
-      if (!compares && reports.readers_are_gone()) return {};
+      if (sink.readers_are_gone()) return {};
+      sink.draw_progress();
       KERNELPATH_TRY(worked, generator.step(sink));
       if (!worked) return {};
     }
   }
 
-  void print_stats(const runtime::GeneratorTotals& totals) const {
+  void print_stats(const runtime::Session& session) const {
+    const runtime::GeneratorTotals& totals = session.totals();
     const auto rate = [](std::int64_t tokens, double seconds) {
       return seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0;
     };
@@ -321,6 +409,8 @@ class GenerationRun {
         totals.steps, totals.prefill_tokens, totals.prefill_s,
         rate(totals.prefill_tokens, totals.prefill_s), totals.decode_tokens, totals.decode_s,
         rate(totals.decode_tokens, totals.decode_s)));
+    const std::string memory = memory_line(session.plan(), session.memory());
+    if (!memory.empty()) invocation_.log.note(memory);
   }
 
   Result<void> compare(const RunRequests& requests, const Sink& sink) {

@@ -1,5 +1,6 @@
 #include "cli/run_report.h"
 
+#include "cli/log.h"
 #include "json/document.h"
 #include "json/writer.h"
 
@@ -11,6 +12,13 @@
 
 namespace kernelpath::cli {
 namespace {
+
+// What the process took, where the system says.
+void write_memory(json::Writer& w, const runtime::SessionMemory& memory) {
+  if (!memory.before || !memory.construction_peak) return;
+  w.member("memory_before_bytes", *memory.before);
+  w.member("memory_construction_peak_bytes", *memory.construction_peak);
+}
 
 // The header's fields. Timing and the machine stand apart from what repeats.
 void write_start(json::Writer& w, const RunStart& start) {
@@ -25,10 +33,18 @@ void write_start(json::Writer& w, const RunStart& start) {
   w.member("kv_block_bytes", start.plan.kv_block_bytes);
   w.member("kv_blocks", start.plan.kv_blocks).member("kv_bytes", start.plan.kv_bytes);
   w.member("state_bytes", start.plan.state_bytes);
-  w.member("workspace_bytes", start.plan.workspace_bytes).end_object();
+  w.member("workspace_bytes", start.plan.workspace_bytes);
+  w.member("construction_bytes", start.plan.construction_bytes).end_object();
   w.member("requests", start.requests);
   w.key("environment").begin_object().member("threads", start.threads);
-  w.member("kernels", start.kernels).member("huge_pages", start.huge_pages).end_object();
+  w.member("kernels", start.kernels).member("huge_pages", start.huge_pages);
+  write_memory(w, start.memory);
+  w.end_object();
+}
+
+void write_error(json::Writer& w, const Error& error) {
+  const Result<json::Document> document = json::parse(error_json(error), "error");
+  if (document) w.key("error").value(document->root);
 }
 
 void write_token(json::Writer& w, const runtime::TokenEvent& event) {
@@ -46,6 +62,7 @@ void write_token(json::Writer& w, const runtime::TokenEvent& event) {
 void write_done(json::Writer& w, const runtime::DoneEvent& event) {
   w.member("finish_reason", runtime::finish_reason_name(event.reason));
   if (event.stop_string) w.member("stop_string", *event.stop_string);
+  if (event.error) write_error(w, *event.error);
   w.member("prompt_tokens", event.prompt_tokens);
   w.member("reused_tokens", event.reused_tokens);
   w.member("generated_tokens", event.generated_tokens);
@@ -106,6 +123,9 @@ class TextReport : public FileReport {
     return output().flush();
   }
 
+  // Standard error says why.
+  Result<void> failed(const FailedRequest& /*request*/) override { return {}; }
+
   Result<void> end(const runtime::GeneratorTotals& /*totals*/) override {
     return output().commit();
   }
@@ -139,6 +159,13 @@ class JsonLinesReport : public FileReport {
     w.begin_object().member("event", "done").member("request", event.request);
     w.member("text", event.text);
     write_done(w, event);
+    return line(w.end_object());
+  }
+
+  Result<void> failed(const FailedRequest& request) override {
+    json::Writer w;
+    w.begin_object().member("event", "error").member("request", request.id);
+    write_error(w, request.error);
     return line(w.end_object());
   }
 
@@ -192,8 +219,14 @@ class JsonReport : public FileReport {
     return {};
   }
 
+  Result<void> failed(const FailedRequest& request) override {
+    failed_.push_back(request);
+    return {};
+  }
+
   Result<void> end(const runtime::GeneratorTotals& totals) override {
     document_.end_array();
+    if (!failed_.empty()) write_failed();
     write_totals(document_, totals);
     document_.end_object();
     KERNELPATH_CHECK_OK(output().write(document_.take(2) + "\n"));
@@ -206,8 +239,19 @@ class JsonReport : public FileReport {
     std::string text;
   };
 
+  void write_failed() {
+    document_.key("failed").begin_array();
+    for (const FailedRequest& request : failed_) {
+      document_.begin_object().member("request", request.id);
+      write_error(document_, request.error);
+      document_.end_object();
+    }
+    document_.end_array();
+  }
+
   json::Writer document_;
   std::map<std::string, Collected> collected_;
+  std::vector<FailedRequest> failed_;
 };
 
 }  // namespace
@@ -235,6 +279,11 @@ Result<void> RunReports::token(const runtime::TokenEvent& event) {
 
 Result<void> RunReports::done(const runtime::DoneEvent& event) {
   for (const auto& report : reports_) KERNELPATH_CHECK_OK(report->done(event));
+  return {};
+}
+
+Result<void> RunReports::failed(const FailedRequest& request) {
+  for (const auto& report : reports_) KERNELPATH_CHECK_OK(report->failed(request));
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "cli/report_files.h"
+#include "cli/run_requests.h"
 #include "report/inspect.h"
 #include "runtime/generator.h"
 #include "runtime/session.h"
@@ -28,6 +29,7 @@ struct RunStart {
   int threads = 1;
   std::string_view kernels;  // "avx512"
   bool huge_pages = false;
+  const runtime::SessionMemory& memory;
 };
 
 // Writes what is generated, in one format, to one place.
@@ -37,6 +39,8 @@ class RunReport {
   virtual Result<void> begin(const RunStart& start) = 0;
   virtual Result<void> token(const runtime::TokenEvent& event) = 0;
   virtual Result<void> done(const runtime::DoneEvent& event) = 0;
+  // A request that was not run at all.
+  virtual Result<void> failed(const FailedRequest& request) = 0;
   virtual Result<void> end(const runtime::GeneratorTotals& totals) = 0;
   // Nobody reads it any more.
   [[nodiscard]] virtual bool reader_is_gone() const = 0;
@@ -54,6 +58,7 @@ class RunReports : public runtime::EventSink {
   Result<void> begin(const RunStart& start);
   Result<void> token(const runtime::TokenEvent& event) override;
   Result<void> done(const runtime::DoneEvent& event) override;
+  Result<void> failed(const FailedRequest& request);
   Result<void> end(const runtime::GeneratorTotals& totals);
   [[nodiscard]] bool readers_are_gone() const;
 

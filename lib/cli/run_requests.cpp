@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <set>
 #include <unistd.h>
 #include <utility>
 
@@ -107,28 +108,36 @@ Result<void> check_sources(const Settings& settings) {
                        "golden.json"});
 }
 
-Result<std::vector<GenerationRequest>> requests_of_file(const Settings& settings,
-                                                        const GenerationRequest& defaults) {
+Error repeated_id(const std::string& file, std::int64_t line, const std::string& id) {
+  return {.code = ErrorCode::kBatchRequest,
+          .message = "another line has the same id",
+          .file = file,
+          .where = fmt::format("{}:/id", line),
+          .value = shorten(id, 64)};
+}
+
+Result<RunRequests> requests_of_file(const Settings& settings, const GenerationRequest& defaults) {
   const std::string& path = settings.text(Option::kPrompts);
   KERNELPATH_TRY(text, read_input(path, Option::kPrompts));
   const std::string name = path == "-" ? "standard input" : path;
-  std::vector<GenerationRequest> out;
+  RunRequests out;
+  out.answers_each = true;
+  std::set<std::string, std::less<>> ids;
   std::int64_t number = 0;
   for (const std::string& line : split(text, '\n')) {
     ++number;
     if (trim(line).empty()) continue;
-    KERNELPATH_TRY(request, runtime::parse_request(line, number, name, defaults));
-    const auto same_id = [&](const GenerationRequest& other) { return other.id == request.id; };
-    if (std::ranges::any_of(out, same_id)) {
-      return fail({.code = ErrorCode::kBatchRequest,
-                   .message = "another line has the same id",
-                   .file = name,
-                   .where = fmt::format("{}:/id", number),
-                   .value = shorten(request.id, 64)});
+    Result<GenerationRequest> request = runtime::parse_request(line, number, name, defaults);
+    if (!request) {
+      out.failed.push_back({fmt::format("line {}", number), std::move(request).error()});
+    } else if (!ids.insert(request->id).second) {
+      out.failed.push_back(
+          {fmt::format("line {}", number), repeated_id(name, number, request->id)});
+    } else {
+      out.requests.push_back(std::move(*request));
     }
-    out.push_back(std::move(request));
   }
-  if (!out.empty()) return out;
+  if (!out.requests.empty() || !out.failed.empty()) return out;
   return fail({.code = ErrorCode::kBatchRequest, .message = "holds no request", .file = name});
 }
 
@@ -203,12 +212,8 @@ Result<std::vector<std::int32_t>> tokens_of(const GenerationRequest& request,
 Result<RunRequests> read_requests(const Settings& settings) {
   KERNELPATH_CHECK_OK(check_sources(settings));
   KERNELPATH_TRY(defaults, defaults_of(settings));
+  if (settings.is_set(Option::kPrompts)) return requests_of_file(settings, defaults);
   RunRequests out;
-  if (settings.is_set(Option::kPrompts)) {
-    KERNELPATH_TRY(requests, requests_of_file(settings, defaults));
-    out.requests = std::move(requests);
-    return out;
-  }
   KERNELPATH_TRY(one, request_of_options(settings, defaults));
   if (settings.is_set(Option::kExpect)) {
     KERNELPATH_TRY(expectation, runtime::load_expectation(settings.text(Option::kExpect)));
@@ -236,7 +241,7 @@ Result<RunTokenizer> load_tokenizer(const std::string& folder, const RunRequests
   return RunTokenizer{.tokenizer = nullptr, .missing = std::move(loaded).error()};
 }
 
-Result<std::vector<runtime::Prompt>> encode_requests(const RunRequests& requests,
+Result<std::vector<runtime::Prompt>> encode_requests(RunRequests& requests,
                                                      const std::string& folder,
                                                      const tokenizer::Tokenizer* tokenizer) {
   std::vector<runtime::Prompt> out;
@@ -245,11 +250,11 @@ Result<std::vector<runtime::Prompt>> encode_requests(const RunRequests& requests
     Result<std::vector<std::int32_t>> tokens = tokens_of(request, folder, tokenizer);
     if (!tokens) {
       Error error = std::move(tokens).error();
-      if (requests.requests.size() > 1) {
-        error.where =
-            fmt::format("request {}{}{}", request.id, error.where.empty() ? "" : ": ", error.where);
-      }
-      return fail(std::move(error));
+      if (!requests.answers_each) return fail(std::move(error));
+      error.where =
+          fmt::format("request {}{}{}", request.id, error.where.empty() ? "" : ": ", error.where);
+      requests.failed.push_back({request.id, std::move(error)});
+      continue;
     }
     out.push_back({.id = request.id,
                    .tokens = std::move(*tokens),

@@ -16,16 +16,26 @@
 
 namespace kernelpath::cli {
 
+// A request that cannot be run: its id, or its line's number where the line has none.
+struct FailedRequest {
+  std::string id;
+  Error error;
+};
+
 // What the command line asks to be generated.
 struct RunRequests {
   std::vector<runtime::GenerationRequest> requests;
+  // Of --prompts: a line that cannot be answered does not keep the others from being answered.
+  bool answers_each = false;
+  std::vector<FailedRequest> failed;
   // Of --expect: the run that each request must equal, in their order; empty without it.
   std::vector<runtime::ExpectedRun> expected;
   bool picks_expected = false;  // the command line's prompt names one of them
 };
 
-// Reads --prompt, --prompt-tokens, --prompts or --expect and the sampling options. Errors: kUsage,
-// kUsageConflict, those of parse_request, load_expectation and read_file.
+// Reads --prompt, --prompt-tokens, --prompts or --expect and the sampling options. Lines of
+// --prompts that are no requests are in `failed`. Errors: kUsage, kUsageConflict, kBatchRequest (no
+// line at all), those of load_expectation and read_file.
 Result<RunRequests> read_requests(const Settings& settings);
 
 // The tokenizer beside the weights. Null, with the reason in `missing`, where there is none and no
@@ -37,8 +47,8 @@ struct RunTokenizer {
 Result<RunTokenizer> load_tokenizer(const std::string& folder, const RunRequests& requests);
 
 // The requests as token ids. Errors: those of encode, render_chat and choose_chat_template, with
-// the request in `where`.
-Result<std::vector<runtime::Prompt>> encode_requests(const RunRequests& requests,
+// the request in `where`; where each request is answered by itself they go to `failed`.
+Result<std::vector<runtime::Prompt>> encode_requests(RunRequests& requests,
                                                      const std::string& folder,
                                                      const tokenizer::Tokenizer* tokenizer);
 

@@ -119,6 +119,7 @@ class Matcher {
         missing_.size() + unknown_.size() + misshaped_.size() + mistyped_.size();
     if (wrong == 0 && cut_.empty()) return std::move(matches_);
     if (wrong == 0) return too_many_ranks();
+    if (wrong == mistyped_.size() && is_gguf()) return unreadable_format();
     return fail(Error{.code = ErrorCode::kCheckpoint,
                       .message = report(),
                       .file = files_.files().empty() ? "" : parent_of(files_.files()[0]),
@@ -127,6 +128,19 @@ class Matcher {
   }
 
  private:
+  [[nodiscard]] bool is_gguf() const {
+    return !files_.files().empty() && files_.files()[0].ends_with(".gguf");
+  }
+
+  // The file is right; there are no kernels for what it holds.
+  [[nodiscard]] Unexpected unreadable_format() const {
+    return fail(Error{.code = ErrorCode::kUnavailable,
+                      .message = report(),
+                      .file = files_.files()[0],
+                      .hint = "convert the model to q8_0, q4_0, f16 or bf16 (llama-quantize "
+                              "--pure), or give the folder with safetensors files"});
+  }
+
   [[nodiscard]] Unexpected too_many_ranks() const {
     return fail(Error{
         .code = ErrorCode::kUnavailable,
@@ -202,6 +216,9 @@ class Reader {
   explicit Reader(const TensorFiles& files) : files_(files) {}
 
   Result<void> run(std::span<const Task> tasks, int threads) {
+    for (const Task& task : tasks) {
+      if (is_converted(*task.match)) largest_ = std::max(largest_, task.bytes);
+    }
     std::vector<std::thread> others;
     for (int t = 1; t < threads; ++t) others.emplace_back([&] { work(tasks); });
     work(tasks);
@@ -214,7 +231,9 @@ class Reader {
 
  private:
   void work(std::span<const Task> tasks) {
+    // At once, since a buffer that grows is there twice while it does.
     std::vector<std::byte> buffer;
+    buffer.reserve(static_cast<std::size_t>(largest_));
     while (true) {
       const std::size_t number = next_.fetch_add(1, std::memory_order_relaxed);
       if (number >= tasks.size()) return;
@@ -247,6 +266,7 @@ class Reader {
   }
 
   const TensorFiles& files_;
+  std::int64_t largest_ = 0;  // bytes of a tensor that is converted
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;
   std::optional<Error> error_;

@@ -32,6 +32,8 @@ std::string_view finish_reason_name(FinishReason reason) {
       return "length";
     case FinishReason::kCancelled:
       return "cancelled";
+    case FinishReason::kFailed:
+      return "error";
   }
   return "";
 }
@@ -233,8 +235,8 @@ Result<void> Generator::take_logits(const SequenceRun& run, std::span<const floa
     KERNELPATH_TRY(last,
                    take_token(job, rows.subspan(static_cast<std::size_t>(i) * vocab, vocab), sink));
     ended = last;
-    const bool agrees =
-        i < run.drafts && job.sequence.tokens.back() == drafts[static_cast<std::size_t>(i)];
+    const bool agrees = !ended && i < run.drafts &&
+                        job.sequence.tokens.back() == drafts[static_cast<std::size_t>(i)];
     if (!agrees || ended) break;
     ++accepted;
   }
@@ -253,7 +255,14 @@ Result<void> Generator::take_logits(const SequenceRun& run, std::span<const floa
 }
 
 Result<bool> Generator::take_token(Job& job, std::span<const float> logits, EventSink& sink) {
-  KERNELPATH_TRY(sampled, job.sampler.sample(logits, job.prompt.logprobs));
+  Result<Sampled> drawn = job.sampler.sample(logits, job.prompt.logprobs);
+  if (!drawn) {
+    Error error = std::move(drawn).error();
+    error.where = "request " + job.prompt.id;
+    KERNELPATH_CHECK_OK(finish(job, FinishReason::kFailed, sink, std::move(error)));
+    return true;
+  }
+  const Sampled& sampled = *drawn;
   job.sequence.tokens.push_back(sampled.token);
   if (job.generated() == 1) job.first_token_s = seconds_since(job.added);
   const bool ends = std::ranges::find(options_.eos, sampled.token) != options_.eos.end();
@@ -273,16 +282,18 @@ Result<bool> Generator::take_token(Job& job, std::span<const float> logits, Even
   return true;
 }
 
-Result<void> Generator::finish(Job& job, FinishReason reason, EventSink& sink) {
+Result<void> Generator::finish(Job& job, FinishReason reason, EventSink& sink,
+                               std::optional<Error> error) {
   std::string rest;
   if (job.decoder) rest = job.stop.push(job.decoder->flush());
-  if (job.stop.found() && reason != FinishReason::kEndOfSequence) {
+  if (job.stop.found() && reason != FinishReason::kEndOfSequence && !error) {
     reason = FinishReason::kStopString;
   }
   return sink.done({.request = job.prompt.id,
                     .reason = reason,
                     .text = rest + job.stop.finish(),
                     .stop_string = job.stop.found(),
+                    .error = std::move(error),
                     .prompt_tokens = job.sequence.prompt_tokens,
                     .reused_tokens = std::min(job.first_reused, job.sequence.prompt_tokens),
                     .generated_tokens = job.generated(),

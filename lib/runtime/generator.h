@@ -32,8 +32,14 @@ struct Prompt {
   std::int64_t logprobs = 0;
 };
 
-enum class FinishReason : std::uint8_t { kEndOfSequence, kStopString, kMaxTokens, kCancelled };
-// "stop" for the first two and "length", as OpenAI's API names them; "cancelled".
+enum class FinishReason : std::uint8_t {
+  kEndOfSequence,
+  kStopString,
+  kMaxTokens,
+  kCancelled,
+  kFailed
+};
+// "stop" for the first two and "length", as OpenAI's API names them; "cancelled"; "error".
 std::string_view finish_reason_name(FinishReason reason);
 
 struct TokenEvent {
@@ -48,6 +54,7 @@ struct DoneEvent {
   FinishReason reason = FinishReason::kMaxTokens;
   std::string text;  // the rest
   std::optional<std::string> stop_string = {};
+  std::optional<Error> error = {};  // of kFailed
   std::int64_t prompt_tokens = 0;
   std::int64_t reused_tokens = 0;  // of the prompt, found in the cache
   std::int64_t generated_tokens = 0;
@@ -107,8 +114,9 @@ class Generator {
   // would outgrow the model's context ends there, with kMaxTokens.
   Result<void> add(Prompt prompt);
 
-  // Runs one step. False when nothing is left to do. Errors: those of Model::forward, of
-  // Sampler::sample and of the sink; nothing can be generated after one.
+  // Runs one step. False when nothing is left to do. A request whose token cannot be sampled ends
+  // with kFailed, and the others go on. Errors: those of Model::forward and of the sink; nothing
+  // can be generated after one.
   Result<bool> step(EventSink& sink);
 
   // Ends every request, with kCancelled.
@@ -123,7 +131,8 @@ class Generator {
   Result<void> take_logits(const SequenceRun& run, std::span<const float> rows, EventSink& sink);
   // Appends one token to the job; true if that was its last.
   Result<bool> take_token(Job& job, std::span<const float> logits, EventSink& sink);
-  static Result<void> finish(Job& job, FinishReason reason, EventSink& sink);
+  static Result<void> finish(Job& job, FinishReason reason, EventSink& sink,
+                             std::optional<Error> error = {});
   Job& job_of(const Sequence& sequence);
 
   GeneratorParts parts_;

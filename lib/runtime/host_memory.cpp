@@ -21,14 +21,13 @@ std::optional<std::int64_t> number_in(const std::string& path) {
   return number ? std::optional(*number) : std::nullopt;
 }
 
-// "MemAvailable:   12345 kB"
-std::optional<std::int64_t> system_bytes() {
-  const Result<FileContents> contents = read_file("/proc/meminfo", kMaxBytes);
+// The number of "MemAvailable:   12345 kB" in a file of such lines.
+std::optional<std::int64_t> field_bytes(const std::string& path, std::string_view field) {
+  const Result<FileContents> contents = read_file(path, kMaxBytes);
   if (!contents) return std::nullopt;
-  constexpr std::string_view kField = "MemAvailable:";
   for (const std::string& line : split(contents->text, '\n')) {
-    if (!line.starts_with(kField)) continue;
-    std::string_view value = trim(std::string_view(line).substr(kField.size()));
+    if (!line.starts_with(field)) continue;
+    std::string_view value = trim(std::string_view(line).substr(field.size()));
     value = value.substr(0, value.find(' '));
     const Result<std::int64_t> kibibytes = parse_integer(value);
     if (kibibytes) return *kibibytes * 1024;
@@ -53,10 +52,16 @@ std::optional<std::int64_t> group_bytes() {
 }  // namespace
 
 std::optional<std::int64_t> available_host_bytes() {
-  const std::optional<std::int64_t> system = system_bytes();
+  const std::optional<std::int64_t> system = field_bytes("/proc/meminfo", "MemAvailable:");
   const std::optional<std::int64_t> group = group_bytes();
   if (system && group) return std::min(*system, *group);
   return system ? system : group;
+}
+
+std::optional<std::int64_t> resident_bytes() { return field_bytes("/proc/self/status", "VmRSS:"); }
+
+std::optional<std::int64_t> peak_resident_bytes() {
+  return field_bytes("/proc/self/status", "VmHWM:");
 }
 
 }  // namespace kernelpath::runtime

@@ -68,6 +68,7 @@ Result<SessionPlan> plan_for(const model::Model& model, const Launch& launch,
   SessionPlan plan;
   const std::vector<kv::LayerLayout> layouts = layouts_of(model, launch);
   plan.weight_bytes = model.weight_bytes().resident;
+  plan.construction_bytes = model.weight_bytes().construction_peak;
   plan.kv_block_bytes = kv::block_bytes(layouts);
   const std::int64_t wanted = ceil_div(options.kv_tokens, launch.page_size);
   plan.kv_blocks = options.kv_bytes && plan.kv_block_bytes > 0
@@ -97,13 +98,15 @@ Result<SessionPlan> plan_for(const model::Model& model, const Launch& launch,
 
 Result<void> check_memory(const SessionPlan& plan) {
   const std::optional<std::int64_t> available = available_host_bytes();
-  if (!available || plan.total() <= *available) return {};
+  const std::int64_t needed = std::max(plan.total(), plan.construction_bytes);
+  if (!available || needed <= *available) return {};
   return fail(
       {.code = ErrorCode::kResource,
-       .message = fmt::format("needs {} of memory, of which {} are free: weights {}, KV cache {}, "
-                              "states {}, activations {}",
-                              format_bytes(plan.total()), format_bytes(*available),
-                              format_bytes(plan.weight_bytes), format_bytes(plan.kv_bytes),
+       .message = fmt::format("needs {} of memory, and {} are free: weights {} ({} while they are "
+                              "read), KV cache {}, states {}, activations {}",
+                              format_bytes(needed), format_bytes(*available),
+                              format_bytes(plan.weight_bytes),
+                              format_bytes(plan.construction_bytes), format_bytes(plan.kv_bytes),
                               format_bytes(plan.state_bytes), format_bytes(plan.workspace_bytes)),
        .hint = "lower --kv-memory, --batch-size or --max-tokens, or say a smaller --kv"});
 }
@@ -136,9 +139,11 @@ Result<std::unique_ptr<Session>> Session::open(const engines::Request& request,
   KERNELPATH_TRY(plan, plan_without_weights(request, launch, options, *out->executor_));
   out->plan_ = plan;
   out->has_text_ = tokenizer != nullptr;
+  out->memory_.before = resident_bytes();
   KERNELPATH_TRY(model, model::build(request.model, options.weights, *out->executor_,
                                      build_options(launch, options, /*shape_only=*/false)));
   out->model_ = std::move(model);
+  out->memory_.construction_peak = peak_resident_bytes();
   out->blocks_ = std::make_unique<kv::BlockManager>(plan.kv_blocks, launch.page_size);
   KERNELPATH_TRY(storage,
                  kv::PagedStorage::allocate(layouts_of(*out->model_, launch), plan.kv_blocks));

@@ -41,9 +41,18 @@ struct SessionPlan {
   std::int64_t kv_bytes = 0;         // blocks and the alignment between layers
   std::int64_t state_bytes = 0;      // recurrent states of all sequences that run at one time
   std::int64_t workspace_bytes = 0;  // activations of the largest step, and its logits
+  // The most that the model takes while it is built: its weights, and what is converted or split
+  // on the way. The cache and all else come after that.
+  std::int64_t construction_bytes = 0;
   [[nodiscard]] std::int64_t total() const {
     return weight_bytes + kv_bytes + state_bytes + workspace_bytes;
   }
+};
+
+// What this process took, as the system counts it; nothing where it does not say.
+struct SessionMemory {
+  std::optional<std::int64_t> before = {};             // the model was built
+  std::optional<std::int64_t> construction_peak = {};  // until it was built
 };
 
 // Plans a session without reading weights: the model is built with shapes alone. Errors: those of
@@ -66,8 +75,12 @@ class Session {
   ~Session() = default;
 
   [[nodiscard]] Generator& generator() { return *generator_; }
+  [[nodiscard]] const GeneratorTotals& totals() const { return generator_->totals(); }
   [[nodiscard]] const model::Model& model() const { return *model_; }
   [[nodiscard]] const SessionPlan& plan() const { return plan_; }
+  [[nodiscard]] const SessionMemory& memory() const { return memory_; }
+  // As it was allocated: what the plan says.
+  [[nodiscard]] const kv::PagedStorage& storage() const { return *storage_; }
   [[nodiscard]] bool has_text() const { return has_text_; }  // there is a tokenizer
   [[nodiscard]] bool huge_pages() const { return storage_->huge_pages(); }
 
@@ -75,6 +88,7 @@ class Session {
   Session() = default;
 
   SessionPlan plan_;
+  SessionMemory memory_;
   bool has_text_ = false;
   std::unique_ptr<kernels::cpu::CpuExecutor> executor_;
   std::unique_ptr<model::Model> model_;

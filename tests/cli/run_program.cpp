@@ -128,6 +128,10 @@ class Exchange {
       kill(child_, call_.signal_after_output);
       signalled_ = true;
     }
+    if (call_.signal_after_note != 0 && !signalled_ && !outcome.err.empty()) {
+      kill(child_, call_.signal_after_note);
+      signalled_ = true;
+    }
   }
 
   const Call& call_;
@@ -158,15 +162,19 @@ Outcome run_program(const std::string& program, const Call& call) {
   Pipe err;
   const int input_file =
       call.input_file.empty() ? -1 : open(call.input_file.c_str(), O_RDONLY | O_CLOEXEC);
+  const int output_file =
+      call.output_file.empty() ? -1 : open(call.output_file.c_str(), O_WRONLY | O_CLOEXEC);
   const pid_t child = fork();
   if (child == 0) {
     become(call, argv_pointers.data(), envp_pointers.data(),
-           input_file >= 0 ? input_file : in.reading(), out.writing(), err.writing());
+           input_file >= 0 ? input_file : in.reading(),
+           output_file >= 0 ? output_file : out.writing(), err.writing());
   }
   in.close_end(0);
   out.close_end(1);
   err.close_end(1);
   if (input_file >= 0) close(input_file);
+  if (output_file >= 0) close(output_file);
   Outcome outcome;
   const bool ended = Exchange(call, child, in, out, err).run(outcome);
   if (!ended) kill(child, SIGKILL);

@@ -14,10 +14,12 @@ struct Call {
   std::string input = {};        // its standard input
   std::string input_file = {};   // or a file
   bool keep_input_open = false;  // no end of input behind `input`
+  std::string output_file = {};  // takes its standard output, which Outcome::out then lacks
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::string folder = {};      // working directory; empty: the test's
   int close_output_after = -1;  // close its standard output after so many bytes; -1: read all
   int signal_after_output = 0;  // send this signal once it has written something
+  int signal_after_note = 0;    // or once it has written something to standard error
   int timeout_s = 60;
 };
 

@@ -1,0 +1,88 @@
+// The ledgers of a plan against what a run really takes.
+#include "model_files.h"
+#include "run_checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+namespace kernelpath::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::int64_t at(const json::Value& document, const std::string& part, const std::string& name) {
+  return document.find(part)->find(name)->as_integer();
+}
+
+// About 160 MB of weights, so that the program itself is little beside them.
+const ModelShape kLarge = {.layers = 4,
+                           .hidden = 1024,
+                           .intermediate = 2048,
+                           .heads = 16,
+                           .kv_heads = 4,
+                           .head_dim = 64,
+                           .vocabulary = 4096};
+
+class LargeModel : public ::testing::Test {
+ protected:
+  static json::Value document_of(const Outcome& outcome) {
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return json::parse(outcome.out, "out").value().root;
+  }
+
+  // Half of all that was predicted must be the model's, and the rest within a twentieth.
+  static void expect_predicted(const json::Value& document) {
+    const std::int64_t model = at(document, "plan", "construction_bytes");
+    const std::int64_t before = at(document, "environment", "memory_before_bytes");
+    const std::int64_t measured = at(document, "environment", "memory_construction_peak_bytes");
+    const auto predicted = static_cast<double>(before + model);
+    EXPECT_GT(model, before);
+    EXPECT_LT(std::abs(predicted - static_cast<double>(measured)), 0.05 * predicted)
+        << "predicted " << before << " + " << model << ", measured " << measured;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(LargeModel, ConstructionPeak_IsWithinFivePercentOfWhatWasMeasured) {
+  write_model(folder_.path("model"), kLarge, random_tensors(kLarge));
+  const Outcome outcome = run({folder_.path("model"), "--prompt-tokens", "1,2,3", "-n", "1",
+                               "--ignore-eos", "--json", "--stats"});
+  expect_predicted(document_of(outcome));
+  EXPECT_THAT(outcome.err, HasSubstr("memory until the model was built: "));
+}
+
+// Blocks of q8_0 are taken apart while they are read: more than what stays.
+TEST_F(LargeModel, ConstructionPeakOfConvertedWeights_IsToo) {
+  write_gguf(folder_.path("m.gguf"), kLarge, random_tensors(kLarge), "q8_0");
+  const Outcome outcome = run({folder_.path("m.gguf"), "--prompt-tokens", "1,2,3", "-n", "1",
+                               "--ignore-eos", "--json", "--threads", "2"});
+  const json::Value document = document_of(outcome);
+  EXPECT_GT(at(document, "plan", "construction_bytes"), at(document, "plan", "weight_bytes"));
+  expect_predicted(document);
+}
+
+TEST(DryRun, PrintsAllLedgers_AsTheRunHasThem) {
+  const std::vector<std::string> asked = {checkpoint(kLlama), "-p", "Hello", "-n", "4",
+                                          "--ignore-eos"};
+  std::vector<std::string> dry = asked;
+  dry.emplace_back("--dry-run");
+  const Outcome text = run(dry);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("weights "), HasSubstr("KV cache "),
+                              HasSubstr("construction "), HasSubstr("the most while")));
+  dry.emplace_back("--json");
+  std::vector<std::string> real = asked;
+  real.emplace_back("--json");
+  const json::Value planned = json::parse(run(dry).out, "out").value().root;
+  const json::Value run_document = json::parse(run(real).out, "out").value().root;
+  EXPECT_EQ(*planned.find("plan"), *run_document.find("plan"));
+  EXPECT_TRUE(planned.find("results")->items().empty());
+}
+
+}  // namespace
+}  // namespace kernelpath::testing
