@@ -177,26 +177,28 @@ void pack_queries(const TileJob& job, Scratch& scratch) {
   }
 }
 
-// Left tiles [step][piece] of 16 tokens from `first` on, as rows; the last token is repeated.
+// Row `row` of the left tiles [step][piece] of keys.
+template <DataType Type>
+void pack_key(const std::byte* key, std::int64_t dim, std::int64_t row, Scratch& scratch) {
+  for (std::int64_t step = 0; step * kStep < dim; ++step) {
+    auto* out = scratch.keys[static_cast<std::size_t>(step * kPieces)].data() + row * 64;
+    const std::int64_t d = step * kStep;
+    if constexpr (Type == DataType::kBf16) {
+      _mm512_storeu_si512(out, _mm512_maskz_loadu_epi16(first_words(dim - d), key + d * 2));
+    } else {
+      Columns columns{.low = stored<Type>(key, d, dim), .high = stored<Type>(key, d + kSide, dim)};
+      _mm512_storeu_si512(out, take_piece(columns));
+      _mm512_storeu_si512(out + kTileBytes, take_piece(columns));
+    }
+  }
+}
+
+// 16 tokens from `first` on; the last token is repeated.
 template <DataType Type>
 void pack_keys(const TileJob& job, std::int64_t first, Scratch& scratch) {
-  const std::int64_t steps = tiles_of(job.k.dim, kStep);
   for (std::int64_t t = 0; t < kSide; ++t) {
     const std::int64_t token = first + t < job.tokens ? first + t : job.tokens - 1;
-    const std::byte* row = job.k.data[token];
-    for (std::int64_t step = 0; step < steps; ++step) {
-      auto* out = scratch.keys[static_cast<std::size_t>(step * kPieces)].data() + t * 64;
-      const std::int64_t d = step * kStep;
-      if constexpr (Type == DataType::kBf16) {
-        _mm512_storeu_si512(out, _mm512_maskz_loadu_epi16(first_words(job.k.dim - d), row + d * 2));
-      } else {
-        Columns columns{.low = stored<Type>(row, d, job.k.dim),
-                        .high = stored<Type>(row, d + kSide, job.k.dim)};
-        for (std::int64_t p = 0; p < kPieces; ++p) {
-          _mm512_storeu_si512(out + p * kTileBytes, take_piece(columns));
-        }
-      }
-    }
+    pack_key<Type>(job.k.data[token], job.k.dim, t, scratch);
   }
 }
 
@@ -306,6 +308,19 @@ bool pack_values(const TileJob& job, std::int64_t steps, Scratch& scratch) {
   return not_finite == 0;
 }
 
+// Adds the products of a piece of probabilities with the values in tiles 6 and 7.
+template <bool Two>
+[[gnu::always_inline]] inline void multiply_weights(const std::byte* weights) {
+  _tile_loadd(4, weights, 64);
+  _tile_loadd(5, weights + kPieces * kTileBytes, 64);
+  _tile_dpbf16ps(0, 4, 6);
+  _tile_dpbf16ps(1, 5, 6);
+  if constexpr (Two) {
+    _tile_dpbf16ps(2, 4, 7);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+}
+
 // Sums of 32 rows by 16 or 32 values.
 template <int ValuePieces, bool Two>
 void multiply_values(const std::byte* weights, const std::byte* values, std::int64_t steps,
@@ -317,19 +332,14 @@ void multiply_values(const std::byte* weights, const std::byte* values, std::int
   for (std::int64_t step = 0; step < steps; ++step) {
     const std::byte* left = weights + step * kRowTiles * kPieces * kTileBytes;
     const std::byte* right = values + step * step_bytes;
-    for (std::int64_t v = 0; v < ValuePieces; ++v) {
-      _tile_loadd(6, right + v * kTileBytes, 64);
-      if constexpr (Two) _tile_loadd(7, right + (kPieces + v) * kTileBytes, 64);
-      for (std::int64_t p = 0; p < kPieces - v; ++p) {
-        _tile_loadd(4, left + p * kTileBytes, 64);
-        _tile_loadd(5, left + (kPieces + p) * kTileBytes, 64);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 5, 6);
-        if constexpr (Two) {
-          _tile_dpbf16ps(2, 4, 7);
-          _tile_dpbf16ps(3, 5, 7);
-        }
-      }
+    _tile_loadd(6, right, 64);
+    if constexpr (Two) _tile_loadd(7, right + kPieces * kTileBytes, 64);
+    multiply_weights<Two>(left);
+    multiply_weights<Two>(left + kTileBytes);
+    if constexpr (ValuePieces == 2) {
+      _tile_loadd(6, right + kTileBytes, 64);
+      if constexpr (Two) _tile_loadd(7, right + (kPieces + 1) * kTileBytes, 64);
+      multiply_weights<Two>(left);
     }
   }
 }
