@@ -124,23 +124,25 @@ def cudnn_paged(case):
         compute_data_type=cudnn.data_type.FLOAT,
         handle=handle,
     )
-    tensors = {name: graph.tensor_like(value) for name, value in
-               (("q", q), ("k", k), ("v", v), ("table", table), ("seq_q", seq_q), ("seq_kv", seq_kv))}
+    values = {"q": q, "k": k, "v": v, "k_table": table, "v_table": table,
+              "seq_q": seq_q, "seq_kv": seq_kv}
+    tensors = {name: graph.tensor_like(value) for name, value in values.items()}
     result, _ = graph.sdpa(
-        name="decode", q=tensors["q"], k=tensors["k"], v=tensors["v"], is_inference=True,
+        name="decode", q=tensors["q"], k=tensors["k"], v=tensors["v"], generate_stats=False,
         attn_scale=case.scale, use_padding_mask=True, seq_len_q=tensors["seq_q"],
-        seq_len_kv=tensors["seq_kv"], paged_attention_k_table=tensors["table"],
-        paged_attention_v_table=tensors["table"], paged_attention_max_seq_len_kv=longest,
+        seq_len_kv=tensors["seq_kv"],
+        paged_attention_k_table=tensors["k_table"], paged_attention_v_table=tensors["v_table"],
+        paged_attention_max_seq_len_kv=longest,
     )
     result.set_output(True).set_dim(list(out.shape)).set_stride(list(out.stride()))
+    result.set_data_type(cudnn.data_type.BFLOAT16)
     graph.validate()
     graph.build_operation_graph()
     graph.create_execution_plans([cudnn.heur_mode.A])
     graph.check_support()
     graph.build_plans()
     workspace = torch.empty(graph.get_workspace_size(), dtype=torch.uint8, device="cuda")
-    pack = {tensors["q"]: q, tensors["k"]: k, tensors["v"]: v, tensors["table"]: table,
-            tensors["seq_q"]: seq_q, tensors["seq_kv"]: seq_kv, result: out}
+    pack = {tensors[name]: value for name, value in values.items()} | {result: out}
 
     def run():
         cudnn.set_stream(handle=handle, stream=torch.cuda.current_stream().cuda_stream)

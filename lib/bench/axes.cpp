@@ -352,6 +352,49 @@ Result<void> check_stated(CaseKind kind, std::span<const AxisValues> stated) {
                .where = contexts->where});
 }
 
+// Every draft with every value of one axis.
+Result<void> vary(const AxisValues& values, std::vector<Draft>& drafts) {
+  KERNELPATH_TRY(all, written_out(values));
+  if (all.empty()) return {};
+  // The requests of one batch are no axis: they go into the same shape.
+  const bool together = static_cast<Axis>(values.axis - kAxes.data()) == Axis::kContexts;
+  if (!together && drafts.size() * all.size() > kMostShapes) {
+    return fail(bad_value(values, all.back(), "more than 4096 combinations"));
+  }
+  std::vector<Draft> next;
+  next.reserve(together ? drafts.size() : drafts.size() * all.size());
+  for (const Draft& draft : drafts) {
+    if (together) next.push_back(draft);
+    for (const std::string& value : all) {
+      if (!together) next.push_back(draft);
+      KERNELPATH_CHECK_OK(set_value(values, value, next.back()));
+    }
+  }
+  drafts = std::move(next);
+  return {};
+}
+
+// What the drafts come to, checked.
+Result<std::vector<Shape>> finished(CaseKind kind, const AxisDefaults& defaults,
+                                    std::vector<Draft> drafts) {
+  std::vector<Shape> out;
+  out.reserve(drafts.size());
+  std::int64_t requests = 0;
+  for (Draft& draft : drafts) {
+    requests += draft.shape.batch;
+    if (requests > kMostRequests) {
+      return fail({.code = ErrorCode::kUsage,
+                   .message = "the batches of all combinations together have more than 2^24 "
+                              "requests",
+                   .where = std::string(case_info(kind).name)});
+    }
+    finish(kind, defaults, draft);
+    KERNELPATH_CHECK_OK(check_shape(draft.shape));
+    out.push_back(std::move(draft.shape));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::span<const AxisInfo> axis_table() { return kAxes; }
@@ -415,40 +458,9 @@ Result<std::vector<Shape>> expand(CaseKind kind, std::string_view name,
     AxisValues values{.axis = &kAxes[i], .values = {}, .where = std::string(kAxes[i].name)};
     values.values = default_values(kind, static_cast<Axis>(i), defaults);
     if (found != stated.end()) values = *found;
-    KERNELPATH_TRY(all, written_out(values));
-    if (all.empty()) continue;
-    // The requests of one batch are no axis: they go into the same shape.
-    const bool together = static_cast<Axis>(i) == Axis::kContexts;
-    if (!together && drafts.size() * all.size() > kMostShapes) {
-      return fail(bad_value(values, all.back(), "more than 4096 combinations"));
-    }
-    std::vector<Draft> next;
-    for (const Draft& draft : drafts) {
-      if (together) next.push_back(draft);
-      for (const std::string& value : all) {
-        if (!together) next.push_back(draft);
-        KERNELPATH_CHECK_OK(set_value(values, value, next.back()));
-      }
-    }
-    drafts = std::move(next);
+    KERNELPATH_CHECK_OK(vary(values, drafts));
   }
-  std::vector<Shape> out;
-  out.reserve(drafts.size());
-  std::int64_t requests = 0;
-  for (Draft& draft : drafts) {
-    requests += draft.shape.batch;
-    if (requests > kMostRequests) {
-      return fail({.code = ErrorCode::kUsage,
-                   .message = "the batches of all combinations together have more than 2^24 "
-                              "requests",
-                   .where = std::string(case_info(kind).name)});
-    }
-    finish(kind, defaults, draft);
-    Result<void> checked = check_shape(draft.shape);
-    if (!checked) return fail(std::move(checked).error());
-    out.push_back(std::move(draft.shape));
-  }
-  return out;
+  return finished(kind, defaults, std::move(drafts));
 }
 
 }  // namespace kernelpath::bench

@@ -21,7 +21,7 @@ std::span<const AxisInfo> axis_table();
 // By name, "-" read as "_".
 const AxisInfo* find_axis(std::string_view name);
 // Whether a case varies over it.
-bool uses_axis(CaseKind kind, const AxisInfo& axis);
+bool uses_axis(CaseKind kind, const AxisInfo& info);
 
 // What somebody stated for one axis: values and ranges as written.
 struct AxisValues {

@@ -104,7 +104,8 @@ class DecodeJob : public Job {
     return {.data = workspace_.data(), .bytes = workspace_.bytes()};
   }
 
-  // Before there are any data: types and sizes alone.
+  // Before there are any data: types and sizes alone. Block scales are somewhere, so that it is the
+  // type that is judged.
   [[nodiscard]] cuda::DecodeParams checked_params() const {
     cuda::DecodeParams out;
     out.geometry = shape_.geometry;
@@ -112,8 +113,10 @@ class DecodeJob : public Job {
     out.batch.page_size = shape_.page_size;
     out.batch.block_table_stride = 1;
     out.max_queries = shape_.query_tokens;
-    out.k = kv::paged_rows(page_layout(shape_, shape_.geometry.head_dim), nullptr);
-    out.v = kv::paged_rows(page_layout(shape_, shape_.geometry.v_head_dim), nullptr);
+    alignas(256) static std::byte somewhere{};
+    const attention::Geometry& g = shape_.geometry;
+    out.k = kv::paged_rows(page_layout(shape_, g.head_dim), &somewhere, &somewhere);
+    out.v = kv::paged_rows(page_layout(shape_, g.v_head_dim), &somewhere, &somewhere);
     out.query_type = shape_.dtype;
     return out;
   }
