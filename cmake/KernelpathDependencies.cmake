@@ -80,10 +80,14 @@ find_package(MPI QUIET COMPONENTS CXX)
 add_library(kernelpath_mpi INTERFACE)
 set(KERNELPATH_MPI_FOUND OFF)
 set(KERNELPATH_MPI_STATUS "not found")
+set(KERNELPATH_MPIEXEC "") # starts ranks in tests
 if(MPI_CXX_FOUND)
   set(KERNELPATH_MPI_FOUND ON)
   target_link_libraries(kernelpath_mpi INTERFACE MPI::MPI_CXX)
   set(KERNELPATH_MPI_STATUS "${MPI_CXX_VERSION}")
+  if(MPIEXEC_EXECUTABLE)
+    set(KERNELPATH_MPIEXEC "${MPIEXEC_EXECUTABLE}")
+  endif()
 endif()
 
 # CUDA. Sets KERNELPATH_CUDA_FOUND and KERNELPATH_CUDA_STATUS (a version, "not found" or "off").

@@ -1,7 +1,6 @@
 #include "cli/run.h"
 
 #include "base/file.h"
-#include "base/rounding.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/logits_file.h"
@@ -11,8 +10,10 @@
 #include "cli/report_files.h"
 #include "cli/run_memory.h"
 #include "cli/run_progress.h"
+#include "cli/run_ranks.h"
 #include "cli/run_report.h"
 #include "cli/run_requests.h"
+#include "cli/run_session.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "engines/engine.h"
@@ -22,9 +23,7 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
-#include <thread>
 #include <tuple>
 #include <unistd.h>
 
@@ -35,8 +34,6 @@ using runtime::Prompt;
 using runtime::SessionOptions;
 
 constexpr std::string_view kEngine = "kernelpath";
-constexpr std::int64_t kMostSequences = 16;   // that run at one time, unless --batch-size says
-constexpr std::int64_t kBatchedTokens = 512;  // of one step: prompts come in chunks of it
 constexpr std::array<std::string_view, 2> kExamples = {
     "llm-run Llama-3.2-1B -p 'The capital of France is' -n 32",
     "llm-run Qwen3-0.6B --chat -p @question.txt --temperature 0.7 --seed 1"};
@@ -86,15 +83,18 @@ Result<void> check_resolution(const engines::Resolution& resolution, const std::
 // One run of llm-run, from the command line to the last token.
 class GenerationRun {
  public:
-  explicit GenerationRun(const Invocation& invocation)
-      : invocation_(invocation), settings_(invocation.settings) {}
+  GenerationRun(const Invocation& invocation, RunRanks& ranks)
+      : invocation_(invocation), settings_(invocation.settings), ranks_(ranks) {}
 
   Result<int> run() {
-    KERNELPATH_CHECK_OK(check_models());
     KERNELPATH_TRY(question, own_question(invocation_, settings_));
-    KERNELPATH_TRY(model, load_input(folder_, question.load));
-    KERNELPATH_TRY(answer, answer_question(question, std::move(model)));
-    answer_ = std::move(answer);
+    const engines::Deployment& asked = question.engines.front().deployment;
+    if (settings_.flag(Option::kWhy) || settings_.flag(Option::kDryRun)) {
+      ranks_.plan(asked.tp, asked.dcp);
+    } else {
+      KERNELPATH_CHECK_OK(ranks_.open(asked.tp, asked.dcp));
+    }
+    KERNELPATH_CHECK_OK(ranks_.agree_on(answer_own(question)));
     if (settings_.flag(Option::kWhy)) return print_resolution(question);
     const engines::Resolution& resolution = answer_->engines.front().resolution;
     KERNELPATH_CHECK_OK(check_resolution(resolution, folder_));
@@ -110,6 +110,14 @@ class GenerationRun {
   }
 
  private:
+  Result<void> answer_own(const Question& question) {
+    KERNELPATH_CHECK_OK(check_models());
+    KERNELPATH_TRY(model, load_input(folder_, question.load));
+    KERNELPATH_TRY(answer, answer_question(question, std::move(model)));
+    answer_ = std::move(answer);
+    return {};
+  }
+
   Result<void> check_models() {
     if (invocation_.models.size() != 1 || invocation_.models.front() == "-") {
       return fail({.code = ErrorCode::kUsage,
@@ -134,93 +142,47 @@ class GenerationRun {
     return kExitOk;
   }
 
-  [[nodiscard]] Result<SessionOptions> session_options(const engines::Resolution& resolution,
-                                                       const std::vector<Prompt>& prompts) const {
-    SessionOptions out{.weights = weights_, .model_class = resolution.model_class};
-    const unsigned cores = std::max(std::thread::hardware_concurrency(), 1U);
-    out.threads = static_cast<int>(settings_.integer(Option::kThreads).value_or(cores));
-    const auto requests = static_cast<std::int64_t>(prompts.size());
-    out.limits.max_sequences =
-        settings_.integer(Option::kBatchSize).value_or(std::min(requests, kMostSequences));
-    out.limits.max_batched_tokens = std::max(kBatchedTokens, 2 * out.limits.max_sequences);
-    out.kv_bytes = settings_.integer(Option::kKvMemory);
-    out.kv_tokens = needed_tokens(prompts, out.limits.max_sequences);
-    out.ngrams = request_.deployment.speculative.has_value();
-    out.draft_tokens = request_.deployment.draft_tokens.value_or(out.draft_tokens);
-    out.max_model_len = request_.deployment.max_model_len;
-    KERNELPATH_TRY(isa, chosen_kernels(resolution));
-    out.isa = isa;
+  struct Work {
+    RunRequests requests;
+    RunTokenizer tokenizer;
+    std::vector<Prompt> prompts;
+    SessionOptions options;
+  };
+  Result<Work> prepare(const engines::Resolution& resolution) {
+    Work out;
+    KERNELPATH_TRY(requests, read_requests(settings_));
+    out.requests = std::move(requests);
+    KERNELPATH_TRY(loaded, load_tokenizer(beside_, out.requests));
+    out.tokenizer = std::move(loaded);
+    if (out.tokenizer.missing) {
+      invocation_.log.warn(fmt::format("no tokenizer ({}): token ids take the place of text",
+                                       out.tokenizer.missing->text()));
+    }
+    KERNELPATH_TRY(prompts, encode_requests(out.requests, beside_, out.tokenizer.tokenizer.get()));
+    out.prompts = std::move(prompts);
+    if (out.prompts.empty()) return out;
+    KERNELPATH_CHECK_OK(match_expected(out.requests, out.prompts));
+    KERNELPATH_TRY(options, session_options({.settings = settings_,
+                                             .request = request_,
+                                             .resolution = resolution,
+                                             .ranks = ranks_,
+                                             .weights = weights_},
+                                            out.prompts));
+    out.options = std::move(options);
     return out;
-  }
-
-  // VANILLA is the reference; the others take the fastest set, or the one that --kernel names.
-  [[nodiscard]] Result<kernels::cpu::Isa> chosen_kernels(
-      const engines::Resolution& resolution) const {
-    const bool vanilla = resolution.selected_backend == "VANILLA";
-    if (!settings_.is_set(Option::kKernel)) {
-      return vanilla ? kernels::cpu::Isa::kReference : kernels::cpu::best_isa();
-    }
-    const std::string& name = settings_.text(Option::kKernel);
-    const auto isa = kernels::cpu::find_isa(name).value_or(kernels::cpu::Isa::kReference);
-    if (vanilla && isa != kernels::cpu::Isa::kReference) {
-      return fail({.code = ErrorCode::kUsageConflict,
-                   .message = "backend VANILLA has the kernels 'reference' alone",
-                   .where = "--kernel",
-                   .value = name});
-    }
-    if (kernels::cpu::has_isa(isa)) return isa;
-    std::vector<std::string> known;
-    for (const kernels::cpu::Isa one : kernels::cpu::kIsas) {
-      if (kernels::cpu::has_isa(one)) known.emplace_back(kernels::cpu::isa_name(one));
-    }
-    return fail({.code = ErrorCode::kUnavailable,
-                 .message = "this processor does not have it; it has " + join_words(known),
-                 .where = "--kernel",
-                 .value = name});
-  }
-
-  // Room for the longest requests that can run at the same time, each in whole pages and one more
-  // for the copy of a shared one.
-  [[nodiscard]] std::int64_t needed_tokens(const std::vector<Prompt>& prompts,
-                                           std::int64_t sequences) const {
-    const std::int64_t page = request_.deployment.page_size.value_or(16);
-    std::vector<std::int64_t> sizes;
-    sizes.reserve(prompts.size());
-    for (const Prompt& prompt : prompts) {
-      const auto tokens =
-          std::min(static_cast<std::int64_t>(prompt.tokens.size()) + prompt.max_tokens, longest());
-      sizes.push_back(round_up(tokens, page) + page);
-    }
-    std::ranges::sort(sizes, std::greater());
-    std::int64_t out = 0;
-    for (std::size_t i = 0; i < sizes.size() && static_cast<std::int64_t>(i) < sequences; ++i) {
-      out += sizes[i];
-    }
-    return out;
-  }
-
-  // No sequence is longer, whatever a request says.
-  [[nodiscard]] std::int64_t longest() const {
-    constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max() / 2;
-    return request_.deployment.max_model_len.value_or(
-        request_.model.max_position_embeddings.value_or(kUnknown));
   }
 
   Result<int> generate(const engines::Resolution& resolution) {
-    KERNELPATH_TRY(requests, read_requests(settings_));
-    KERNELPATH_TRY(loaded, load_tokenizer(beside_, requests));
-    const tokenizer::Tokenizer* const tokenizer = loaded.tokenizer.get();
-    if (loaded.missing) {
-      invocation_.log.warn(fmt::format("no tokenizer ({}): token ids take the place of text",
-                                       loaded.missing->text()));
-    }
-    KERNELPATH_TRY(prompts, encode_requests(requests, beside_, tokenizer));
+    KERNELPATH_CHECK_OK(ranks_.share_input(reads_standard_input(settings_)));
+    KERNELPATH_TRY(work, ranks_.agree_on(prepare(resolution)));
+    RunRequests& requests = work.requests;
+    std::vector<Prompt>& prompts = work.prompts;
+    const SessionOptions& options = work.options;
+    const tokenizer::Tokenizer* const tokenizer = work.tokenizer.tokenizer.get();
     if (prompts.empty()) {
       log_failures(requests);
       return code_;
     }
-    KERNELPATH_CHECK_OK(match_expected(requests, prompts));
-    KERNELPATH_TRY(options, session_options(resolution, prompts));
     if (settings_.flag(Option::kDryRun)) {
       return dry_run(options, requests, static_cast<std::int64_t>(prompts.size()));
     }
@@ -242,6 +204,10 @@ class GenerationRun {
                                      format_bytes(plan.weight_bytes), resolution.selected_backend,
                                      kernels::cpu::isa_name(options.isa), options.threads,
                                      format_bytes(plan.kv_bytes), plan.kv_blocks));
+    const comm::Placement& place = options.ranks;
+    if (place.ranks() == 1) return;
+    invocation_.log.note(fmt::format("{} ranks (tp {}, dcp {}); the sizes are those of each",
+                                     place.ranks(), place.tp, place.dcp));
   }
 
   // The plan as a table, or as the document of a run that answered nothing.
@@ -249,7 +215,7 @@ class GenerationRun {
                                     std::int64_t prompts) {
     KERNELPATH_TRY(plan, runtime::plan_session(request_, options));
     announce(plan, options);
-    std::vector<ReportFile> files = make_reports(invocation_, {});
+    std::vector<ReportFile> files = own_reports(true);
     for (ReportFile& file : files) {
       if (file.format != "text") continue;
       KERNELPATH_CHECK_OK(file.output.write(plan_table(plan)));
@@ -268,6 +234,11 @@ class GenerationRun {
     KERNELPATH_CHECK_OK(reports.end({}));
     log_failures(requests);
     return code_;
+  }
+
+  // One rank writes.
+  [[nodiscard]] std::vector<ReportFile> own_reports(bool wanted) const {
+    return wanted && ranks_.is_first() ? make_reports(invocation_, {}) : std::vector<ReportFile>();
   }
 
   // Of a batch: what could not be answered makes a finding of the run.
@@ -306,26 +277,27 @@ class GenerationRun {
                       RunRequests& requests, std::vector<Prompt> prompts) {
     const auto count = static_cast<std::int64_t>(prompts.size() + requests.failed.size());
     KERNELPATH_CHECK_OK(add_prompts(session.generator(), std::move(prompts), requests));
-    KERNELPATH_TRY(logits, LogitsFile::open(settings_.text(Option::kDumpLogits), count));
+    const std::string logits_file = ranks_.is_first() ? settings_.text(Option::kDumpLogits) : "";
+    KERNELPATH_TRY(logits, ranks_.agree_on(LogitsFile::open(logits_file, count)));
     // With --expect the comparison is the answer.
     const bool compares = !requests.expected.empty();
-    RunReports reports(compares ? std::vector<ReportFile>() : make_reports(invocation_, {}));
+    RunReports reports(own_reports(!compares));
     Progress progress(shows_progress(settings_, invocation_.environment, count), count);
     Sink sink({reports, logits, progress}, compares);
-    KERNELPATH_CHECK_OK(reports.begin({.tool = tool_of(invocation_.program),
-                                       .answer = *answer_,
-                                       .plan = session.plan(),
-                                       .requests = count,
-                                       .has_text = session.has_text(),
-                                       .threads = options.threads,
-                                       .kernels = kernels::cpu::isa_name(options.isa),
-                                       .huge_pages = session.huge_pages(),
-                                       .memory = session.memory()}));
+    Result<void> begun = reports.begin({.tool = tool_of(invocation_.program),
+                                        .answer = *answer_,
+                                        .plan = session.plan(),
+                                        .requests = count,
+                                        .has_text = session.has_text(),
+                                        .threads = options.threads,
+                                        .kernels = kernels::cpu::isa_name(options.isa),
+                                        .huge_pages = session.huge_pages(),
+                                        .memory = session.memory()});
     for (const FailedRequest& request : requests.failed) {
-      KERNELPATH_CHECK_OK(reports.failed(request));
+      if (begun) begun = reports.failed(request);
       progress.count_done();
     }
-    Result<void> ran = steps(session.generator(), sink);
+    Result<void> ran = steps(session.generator(), sink, std::move(begun));
     progress.hide();
     // Whatever went wrong, what was generated until then is kept.
     if (!ran) std::ignore = session.generator().cancel(sink);
@@ -356,6 +328,7 @@ class GenerationRun {
 
     Result<void> token(const runtime::TokenEvent& event) override {
       if (keeps_tokens_) tokens_[event.request].push_back(event.sampled.token);
+      checksum_ = (checksum_ ^ static_cast<std::uint64_t>(event.sampled.token)) * kPrime;
       to_.progress.count_token();
       KERNELPATH_CHECK_OK(to_.logits.append(event.logits));
       return to_.reports.token(event);
@@ -373,14 +346,18 @@ class GenerationRun {
       return found == tokens_.end() ? std::vector<std::int32_t>() : found->second;
     }
     [[nodiscard]] const std::vector<FailedRequest>& failed() const { return failed_; }
+    [[nodiscard]] std::uint64_t checksum() const { return checksum_; }  // of all tokens (FNV)
     void draw_progress() { to_.progress.draw(); }
     [[nodiscard]] bool readers_are_gone() const {
       return !keeps_tokens_ && to_.reports.readers_are_gone();
     }
 
    private:
+    static constexpr std::uint64_t kPrime = 1099511628211U;
+
     Sinks to_;
     bool keeps_tokens_;
+    std::uint64_t checksum_ = 14695981039346656037U;
     bool shares_terminal_ = is_terminal(STDOUT_FILENO);
     std::map<std::string, std::vector<std::int32_t>> tokens_;
     std::vector<FailedRequest> failed_;
@@ -388,13 +365,18 @@ class GenerationRun {
 
   // What was finished before an interruption stays printed; what was not is printed as far as it
   // is.
-  static Result<void> steps(runtime::Generator& generator, Sink& sink) {
-    for (;;) {
-      if (stop_signal() != 0) return generator.cancel(sink);
-      if (sink.readers_are_gone()) return {};
+  Result<void> steps(runtime::Generator& generator, Sink& sink, Result<void> fared) {
+    for (bool goes_on = true;;) {
+      KERNELPATH_TRY(next, ranks_.next_step({.fared = std::move(fared),
+                                             .stopped = stop_signal() != 0,
+                                             .unread = ranks_.is_first() && sink.readers_are_gone(),
+                                             .tokens = sink.checksum()}));
+      if (next == NextStep::kCancel) return generator.cancel(sink);
+      if (next == NextStep::kEnd || !goes_on) return {};
       sink.draw_progress();
-      KERNELPATH_TRY(worked, generator.step(sink));
-      if (!worked) return {};
+      const Result<bool> worked = generator.step(sink);
+      goes_on = worked && *worked;
+      fared = worked ? Result<void>() : Result<void>(fail(worked.error()));
     }
   }
 
@@ -437,6 +419,7 @@ class GenerationRun {
 
   const Invocation& invocation_;
   Settings settings_;
+  RunRanks& ranks_;
   std::string folder_;   // MODEL
   std::string weights_;  // folder or GGUF file
   std::string beside_;   // folder of the tokenizer
@@ -459,7 +442,8 @@ const Program& run_program_description() {
 }
 
 int run_generation(const Invocation& invocation) {
-  const Result<int> code = GenerationRun(invocation).run();
+  RunRanks ranks(invocation);
+  const Result<int> code = ranks.run([&] { return GenerationRun(invocation, ranks).run(); });
   if (code) return *code;
   invocation.log.error(code.error());
   return error_info(code.error().code).exit_code;

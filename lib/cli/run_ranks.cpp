@@ -76,7 +76,7 @@ RunRanks::~RunRanks() = default;
 
 Result<void> RunRanks::open(std::int64_t tp, std::int64_t dcp) {
   plan(tp, dcp);
-  if (tp * dcp == 1 && launch_.size == 1) return {};
+  if (tp == 1 && dcp == 1 && launch_.size == 1) return {};
   KERNELPATH_TRY(world, comm::World::open());
   world_ = std::move(world);
   KERNELPATH_TRY(grid, comm::RankGrid::make(world_->ranks(), tp, dcp));

@@ -209,6 +209,10 @@ Result<std::vector<std::int32_t>> tokens_of(const GenerationRequest& request,
 
 }  // namespace
 
+bool reads_standard_input(const Settings& settings) {
+  return settings.text(Option::kPrompt) == "-" || settings.text(Option::kPrompts) == "-";
+}
+
 Result<RunRequests> read_requests(const Settings& settings) {
   KERNELPATH_CHECK_OK(check_sources(settings));
   KERNELPATH_TRY(defaults, defaults_of(settings));

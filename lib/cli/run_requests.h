@@ -33,6 +33,9 @@ struct RunRequests {
   bool picks_expected = false;  // the command line's prompt names one of them
 };
 
+// Whether prompts come from standard input.
+bool reads_standard_input(const Settings& settings);
+
 // Reads --prompt, --prompt-tokens, --prompts or --expect and the sampling options. Lines of
 // --prompts that are no requests are in `failed`. Errors: kUsage, kUsageConflict, kBatchRequest (no
 // line at all), those of load_expectation and read_file.

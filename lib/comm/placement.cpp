@@ -1,18 +1,22 @@
 #include "comm/placement.h"
 
+#include "base/checked.h"
+
+#include <optional>
 #include <string>
 
 namespace kernelpath::comm {
 
 Result<RankGrid> RankGrid::make(Communicator& world, std::int64_t tp, std::int64_t dcp) {
-  if (tp * dcp != world.size()) {
-    const std::string needed = std::to_string(tp * dcp);
+  const std::optional<std::int64_t> ranks = checked_mul(tp, dcp);
+  if (ranks != world.size()) {
+    const std::string needed = ranks ? std::to_string(*ranks) : "too many";
     return fail({.code = ErrorCode::kUsageConflict,
                  .message = "--tp " + std::to_string(tp) + " with --dcp " + std::to_string(dcp) +
-                            " takes " + needed + (tp * dcp == 1 ? " rank" : " ranks") +
+                            " takes " + needed + (ranks == 1 ? " rank" : " ranks") +
                             "; started were " + std::to_string(world.size()),
-                 .hint = tp * dcp == 1 ? "say --tp or --dcp, or start it without mpirun"
-                                       : "mpirun -np " + needed + " llm-run …"});
+                 .hint = ranks == 1 ? "say --tp or --dcp, or start it without mpirun"
+                                    : "mpirun -np " + needed + " llm-run …"});
   }
   RankGrid out;
   out.world_ = &world;

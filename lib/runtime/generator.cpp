@@ -80,7 +80,7 @@ class Generator::Batch {
                          .seq_lens = seq_lens_,
                          .block_table = block_table_,
                          .block_table_stride = static_cast<std::int64_t>(stride_),
-                         .page_size = parts.blocks.page_size()},
+                         .page_size = parts.blocks.page_size() / parts.context_ranks},
             .prompt_lens = prompt_lens_,
             .logit_rows = logit_rows_,
             .state_slots = parts.model.has_state() ? std::span<const std::int32_t>(slots_)

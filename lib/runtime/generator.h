@@ -88,7 +88,8 @@ struct GeneratorParts {
   model::Model& model;
   kv::BlockManager& blocks;
   kv::PagedStorage& storage;
-  std::span<const model::LayerCache> caches;        // within `storage`, and the states beside it
+  std::span<const model::LayerCache> caches;  // within `storage`, and the states beside it
+  std::int64_t context_ranks = 1;  // that share the tokens of each block (decode context parallel)
   const tokenizer::Tokenizer* tokenizer = nullptr;  // null: events have no text
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/units.h"
+#include "comm/agree.h"
 #include "engines/kernelpath/launch.h"
 #include "runtime/host_memory.h"
 
@@ -14,7 +15,8 @@ namespace {
 
 using engines::kernelpath::Launch;
 
-// Index keys are read whole by every query of index-sparse layers and lie apart from K and V.
+// Index keys are read whole by every query of index-sparse layers and lie apart from K and V. Each
+// rank keeps those of all tokens of a block, of whose K and V it keeps its share.
 kv::LayerLayout layout_of(const model::CacheRows& rows, const Launch& launch) {
   const kv::PageLayout side{.order = launch.kv_layout,
                             .type = launch.kv_type,
@@ -28,6 +30,7 @@ kv::LayerLayout layout_of(const model::CacheRows& rows, const Launch& launch) {
   }
   if (rows.index_head_dim > 0) {
     out.index = side;
+    out.index->page_size = launch.page_size * launch.dcp;
     out.index->num_heads = 1;
     out.index->head_dim = rows.index_head_dim;
   }
@@ -51,7 +54,9 @@ model::BuildOptions build_options(const Launch& launch, const SessionOptions& op
                         .kv_type = launch.kv_type,
                         .layout = launch.kv_layout,
                         .page_size = launch.page_size,
-                        .max_seq_len = options.max_model_len.value_or(0)}};
+                        .max_seq_len = options.max_model_len.value_or(0),
+                        .shard = {.rank = options.ranks.dcp_rank, .count = options.ranks.dcp}},
+          .ranks = options.ranks};
 }
 
 Unexpected too_small(const SessionOptions& options, std::int64_t block_bytes) {
@@ -70,7 +75,8 @@ Result<SessionPlan> plan_for(const model::Model& model, const Launch& launch,
   plan.weight_bytes = model.weight_bytes().resident;
   plan.construction_bytes = model.weight_bytes().construction_peak;
   plan.kv_block_bytes = kv::block_bytes(layouts);
-  const std::int64_t wanted = ceil_div(options.kv_tokens, launch.page_size);
+  plan.block_tokens = launch.page_size * launch.dcp;
+  const std::int64_t wanted = ceil_div(options.kv_tokens, plan.block_tokens);
   plan.kv_blocks = options.kv_bytes && plan.kv_block_bytes > 0
                        ? *options.kv_bytes / plan.kv_block_bytes
                        : wanted;
@@ -90,24 +96,27 @@ Result<SessionPlan> plan_for(const model::Model& model, const Launch& launch,
       options.limits.max_sequences * (options.ngrams ? 1 + options.draft_tokens : 1);
   plan.workspace_bytes = model.workspace_bytes({.tokens = options.limits.max_batched_tokens,
                                                 .logit_rows = logit_rows,
-                                                .longest = plan.kv_blocks * launch.page_size,
+                                                .longest = plan.kv_blocks * plan.block_tokens,
                                                 .threads = options.threads}) +
                          logit_rows * model.vocab_size() * static_cast<std::int64_t>(sizeof(float));
   return plan;
 }
 
-Result<void> check_memory(const SessionPlan& plan) {
+// The ranks of one machine take alike.
+Result<void> check_memory(const SessionPlan& plan, int ranks_on_host) {
   const std::optional<std::int64_t> available = available_host_bytes();
   const std::int64_t needed = std::max(plan.total(), plan.construction_bytes);
-  if (!available || needed <= *available) return {};
+  if (!available || needed <= *available / ranks_on_host) return {};
+  const std::string ranks =
+      ranks_on_host > 1 ? fmt::format(" for each of {} ranks", ranks_on_host) : "";
   return fail(
       {.code = ErrorCode::kResource,
-       .message = fmt::format("needs {} of memory, and {} are free: weights {} ({} while they are "
-                              "read), KV cache {}, states {}, activations {}",
-                              format_bytes(needed), format_bytes(*available),
-                              format_bytes(plan.weight_bytes),
-                              format_bytes(plan.construction_bytes), format_bytes(plan.kv_bytes),
-                              format_bytes(plan.state_bytes), format_bytes(plan.workspace_bytes)),
+       .message = fmt::format(
+           "needs {} of memory{}, and {} are free: weights {} ({} while they are "
+           "read), KV cache {}, states {}, activations {}",
+           format_bytes(needed), ranks, format_bytes(*available), format_bytes(plan.weight_bytes),
+           format_bytes(plan.construction_bytes), format_bytes(plan.kv_bytes),
+           format_bytes(plan.state_bytes), format_bytes(plan.workspace_bytes)),
        .hint = "lower --kv-memory, --batch-size or --max-tokens, or say a smaller --kv"});
 }
 
@@ -117,8 +126,14 @@ Result<SessionPlan> plan_without_weights(const engines::Request& request, const 
   KERNELPATH_TRY(model, model::build(request.model, options.weights, executor,
                                      build_options(launch, options, /*shape_only=*/true)));
   KERNELPATH_TRY(plan, plan_for(*model, launch, options));
-  KERNELPATH_CHECK_OK(check_memory(plan));
+  KERNELPATH_CHECK_OK(check_memory(plan, options.ranks_on_host));
   return plan;
+}
+
+template <class T>
+Result<T> agreed(const comm::Placement& ranks, Result<T> own) {
+  if (ranks.world == nullptr) return own;
+  return comm::agree_on(*ranks.world, std::move(own));
 }
 
 }  // namespace
@@ -136,17 +151,21 @@ Result<std::unique_ptr<Session>> Session::open(const engines::Request& request,
   KERNELPATH_TRY(launch, engines::kernelpath::read_launch(request.deployment));
   std::unique_ptr<Session> out(new Session());
   out->executor_ = std::make_unique<kernels::cpu::CpuExecutor>(options.threads, options.isa);
-  KERNELPATH_TRY(plan, plan_without_weights(request, launch, options, *out->executor_));
+  // No rank begins to load before all have seen that their memory is free.
+  KERNELPATH_TRY(
+      plan, agreed(options.ranks, plan_without_weights(request, launch, options, *out->executor_)));
   out->plan_ = plan;
   out->has_text_ = tokenizer != nullptr;
   out->memory_.before = resident_bytes();
-  KERNELPATH_TRY(model, model::build(request.model, options.weights, *out->executor_,
-                                     build_options(launch, options, /*shape_only=*/false)));
+  KERNELPATH_TRY(model, agreed(options.ranks,
+                               model::build(request.model, options.weights, *out->executor_,
+                                            build_options(launch, options, /*shape_only=*/false))));
   out->model_ = std::move(model);
   out->memory_.construction_peak = peak_resident_bytes();
-  out->blocks_ = std::make_unique<kv::BlockManager>(plan.kv_blocks, launch.page_size);
+  out->blocks_ = std::make_unique<kv::BlockManager>(plan.kv_blocks, plan.block_tokens);
   KERNELPATH_TRY(storage,
-                 kv::PagedStorage::allocate(layouts_of(*out->model_, launch), plan.kv_blocks));
+                 agreed(options.ranks, kv::PagedStorage::allocate(layouts_of(*out->model_, launch),
+                                                                  plan.kv_blocks)));
   out->storage_ = std::make_unique<kv::PagedStorage>(std::move(storage));
   for (std::size_t i = 0; i < out->model_->cache_rows().size(); ++i) {
     const model::CacheRows& rows = out->model_->cache_rows()[i];
@@ -169,6 +188,7 @@ Result<std::unique_ptr<Session>> Session::open(const engines::Request& request,
                                                                .blocks = *out->blocks_,
                                                                .storage = *out->storage_,
                                                                .caches = out->caches_,
+                                                               .context_ranks = launch.dcp,
                                                                .tokenizer = tokenizer},
                                                 generation);
   return out;

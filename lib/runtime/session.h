@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "comm/placement.h"
 #include "engines/request.h"
 #include "kernels/cpu/executor.h"
 #include "kv/block_manager.h"
@@ -20,8 +21,9 @@ namespace kernelpath::runtime {
 
 // What a session needs beyond the request that engine `kernelpath` resolved.
 struct SessionOptions {
-  std::string weights;           // folder with safetensors files, or a GGUF file
-  std::string model_class = {};  // that the Resolution names; empty: the architecture's built-in one
+  std::string weights;  // folder with safetensors files, or a GGUF file
+  std::string model_class =
+      {};  // that the Resolution names; empty: the architecture's built-in one
   int threads = 1;
   kernels::cpu::Isa isa = kernels::cpu::best_isa();
   SchedulerLimits limits = {};
@@ -31,13 +33,18 @@ struct SessionOptions {
   bool ngrams = false;
   std::int64_t draft_tokens = 4;
   std::optional<std::int64_t> max_model_len = {};
+  // This rank's place. All ranks open their sessions together.
+  comm::Placement ranks = {};
+  int ranks_on_host = 1;  // that share this machine's memory
 };
 
-// What a session takes, in bytes. Weights and cache are exact; the rest is what a step can need.
+// What a session takes on this rank, in bytes. Weights and cache are exact; the rest is what a step
+// can need.
 struct SessionPlan {
   std::int64_t weight_bytes = 0;    // as they lie in memory
   std::int64_t kv_block_bytes = 0;  // of one block in all layers
   std::int64_t kv_blocks = 0;
+  std::int64_t block_tokens = 0;     // of a block, on all ranks that share it
   std::int64_t kv_bytes = 0;         // blocks and the alignment between layers
   std::int64_t state_bytes = 0;      // recurrent states of all sequences that run at one time
   std::int64_t workspace_bytes = 0;  // activations of the largest step, and its logits

@@ -152,7 +152,9 @@ double seconds(const timeval& time) {
 
 Outcome run_program(const std::string& program, const Call& call) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::vector<std::string> argv = {std::string(KERNELPATH_BIN_DIR) + "/" + program};
+  const bool is_path = program.starts_with('/');
+  std::vector<std::string> argv = {is_path ? program
+                                           : std::string(KERNELPATH_BIN_DIR) + "/" + program};
   argv.insert(argv.end(), call.arguments.begin(), call.arguments.end());
   std::vector<std::string> envp = environment_of(call);
   const std::vector<char*> argv_pointers = pointers(argv);

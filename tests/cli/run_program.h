@@ -31,7 +31,7 @@ struct Outcome {
   double cpu_s = 0;  // of the program and the system for it; a busy machine does not change it
 };
 
-// Runs a program of this build ("llm-inspect") to its end.
+// Runs a program of this build ("llm-inspect"), or the one of an absolute path, to its end.
 Outcome run_program(const std::string& program, const Call& call);
 
 // llm-inspect with `arguments`.

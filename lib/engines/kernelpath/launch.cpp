@@ -17,6 +17,9 @@ constexpr std::array<SettingInfo, 2> kSettings{
       .about = "where the named backend cannot run a layer: error, or warn and take one that can"},
      {.name = "kv_layout", .fallback = "HND", .about = "order inside a page: HND or NHD"}}};
 
+// Beyond any machine: products with it fit 64 bits.
+constexpr std::int64_t kMostRanks = 65536;
+
 Unexpected no_such_value(const std::string& field, const std::string& value,
                          std::string_view allowed) {
   return fail({.code = ErrorCode::kUsageUnknown,
@@ -120,9 +123,9 @@ Result<Launch> read_launch(const Deployment& deployment) {
   }
   for (const auto& [option, ranks] :
        {std::pair{"--tp", deployment.tp}, {"--dcp", deployment.dcp}}) {
-    if (ranks >= 1) continue;
+    if (ranks >= 1 && ranks <= kMostRanks) continue;
     return fail({.code = ErrorCode::kConfigValue,
-                 .message = "there must be at least 1 rank",
+                 .message = fmt::format("there can be 1 to {} ranks", kMostRanks),
                  .where = option,
                  .value = std::to_string(ranks)});
   }
