@@ -1,5 +1,6 @@
 #include "kernels/cuda/gqa_decode.h"
 
+#include "kernels/cuda/call.h"
 #include "kernels/cuda/sm80/gqa/config.h"
 #include "kernels/cuda/sm80/gqa/kernel.h"
 #include "kernels/cuda/status.h"
@@ -67,7 +68,8 @@ const Instantiation* find_instantiation(const DecodeParams& params) {
   for (const auto& of_type : kInstantiations) {
     for (const Instantiation& one : of_type) {
       if (one.type != params.k.type || one.dim < dim) continue;
-      if (best != nullptr && (best->dim < one.dim || best->row_tiles * 8 >= rows)) break;
+      const std::int64_t best_rows = best != nullptr ? std::int64_t{8} * best->row_tiles : 0;
+      if (best != nullptr && (best->dim < one.dim || best_rows >= rows)) break;
       best = &one;
     }
   }
@@ -127,66 +129,11 @@ T* at(const DecodeWorkspace& workspace, std::int64_t offset) {
   return reinterpret_cast<T*>(workspace.data + offset);
 }
 
-sm80::SideParams side_of(const attention::PagedRows& rows, std::int64_t dim,
-                         const float* head_scales) {
-  const auto bytes = [&](std::int64_t elements) {
-    return static_cast<std::uint32_t>(attention::data_bytes(rows.type, elements));
-  };
-  return {.data = rows.data,
-          .block_scales = rows.block_scales,
-          .page_bytes = bytes(rows.page_stride),
-          .token_bytes = bytes(rows.token_stride),
-          .head_bytes = bytes(rows.head_stride),
-          .chunks = static_cast<std::int32_t>(bytes(dim) / 16),
-          .scale = rows.scale,
-          .head_scales = head_scales};
-}
-
-// Everything that is wrong with a call, in the user's words.
-class Findings {
- public:
-  template <class... Args>
-  void require(bool holds, fmt::format_string<Args...> text, Args&&... args) {
-    if (!holds) findings_.push_back(fmt::format(text, std::forward<Args>(args)...));
-  }
-  [[nodiscard]] Result<void> result() const {
-    if (findings_.empty()) return {};
-    return fail(
-        {.code = ErrorCode::kUnavailable,
-         .message = fmt::format("the CUDA decode kernels cannot run this call: {}",
-                                fmt::join(findings_, "; ")),
-         .hint = "choose another KV cache type, head size or page size, or run on the CPU"});
-  }
-
- private:
-  std::vector<std::string> findings_;
-};
-
-constexpr std::int64_t kMostBytes = std::numeric_limits<std::int32_t>::max();
-
-void check_side(Findings& findings, std::string_view name, const attention::PagedRows& rows,
-                std::int64_t dim) {
-  const auto unit = std::int64_t{16} * 8 / std::max(attention::bits_of(rows.type), 1);
-  for (const std::int64_t stride : {rows.page_stride, rows.token_stride, rows.head_stride}) {
-    findings.require(stride % unit == 0,
-                     "a stride of {} is {} elements; multiples of {} (16 bytes) are supported",
-                     name, stride, unit);
-    findings.require(stride >= 0 && attention::data_bytes(rows.type, stride) <= kMostBytes,
-                     "a stride of {} is {} elements; up to 2 GiB are supported", name, stride);
-  }
-  const bool block_scaled = rows.type == DataType::kNvfp4;
-  const std::int64_t multiple = block_scaled ? 64 : 16;
-  findings.require(dim > 0 && dim <= 256 && dim % multiple == 0,
-                   "the head size of {} is {}; multiples of {} up to 256 are supported for {}",
-                   name, dim, multiple, attention::data_type_name(rows.type));
-  findings.require(!block_scaled || rows.block_scales != nullptr, "{} has no block scales", name);
-}
-
 }  // namespace
 
 Result<void> check_decode(const DecodeParams& params, const DeviceInfo& device) {
   const attention::Geometry& geometry = params.geometry;
-  Findings findings;
+  Findings findings("decode");
   findings.require(device.sm >= 80, "the device is sm_{}; sm_80 and newer are supported",
                    device.sm);
   findings.require(params.query_type == DataType::kBf16 || params.query_type == DataType::kF16,
@@ -208,7 +155,7 @@ Result<void> check_decode(const DecodeParams& params, const DeviceInfo& device) 
                    params.max_queries);
   findings.require(params.batch.page_size > 0, "the page size is {}; 1 or more is supported",
                    params.batch.page_size);
-  constexpr std::int64_t kMost = kMostBytes;  // tokens
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   findings.require(geometry.window >= 0 && geometry.window <= kMost && geometry.chunk >= 0 &&
                        geometry.chunk <= kMost,
                    "window {} and chunk {}; 0 to {} are supported", geometry.window, geometry.chunk,
@@ -253,10 +200,6 @@ Result<Prepared> prepare(const DecodeParams& params, const DeviceInfo& device,
                  .hint = "allocate decode_workspace_bytes() for the largest batch"});
   }
   return prepared;
-}
-
-std::int64_t stride_or(std::int64_t stride, std::int64_t heads, std::int64_t dim) {
-  return stride != 0 ? stride : heads * dim;
 }
 
 }  // namespace

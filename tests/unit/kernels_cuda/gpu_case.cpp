@@ -114,6 +114,11 @@ void GpuCase::run(const cuda::DecodeTuning& tuning) {
   expect_ok(cuda::synchronize());
 }
 
+void GpuCase::run_prefill() {
+  expect_ok(cuda::launch_prefill(params, device_, {}));
+  expect_ok(cuda::synchronize());
+}
+
 void GpuCase::poison_output() {
   expect_ok(cuda::fill(o_, 0xFF, rows_ * params.geometry.v_head_dim * 2, {}));
   expect_ok(cuda::fill(lse_, 0xFF, rows_ * static_cast<std::int64_t>(sizeof(float)), {}));

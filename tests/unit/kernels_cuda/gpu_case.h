@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/gqa_decode.h"
+#include "kernels/cuda/prefill.h"
 #include "paged_case.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,9 @@ class GpuCase {
 
   // Plans and launches on the default stream.
   void run(const kernels::cuda::DecodeTuning& tuning = {});
-  // The same on a stream, without waiting.
+  // By the prefill kernel.
+  void run_prefill();
+  // run() on a stream, without waiting.
   void enqueue(kernels::cuda::StreamView stream, const kernels::cuda::DecodeTuning& tuning = {});
   [[nodiscard]] Output output() const;
   // The bits of the output rows.

@@ -1,0 +1,379 @@
+#include "kernels/cuda/sm80/gqa/ptx.cuh"
+#include "kernels/cuda/sm90/prefill/kernel.h"
+#include "kernels/cuda/sm90/prefill/wgmma.cuh"
+
+// Prefill attention over a paged cache of 16-bit values, head size 128.
+//
+// Tile: 128 queries of one head by 128 keys. Warps: two warpgroups of 64 queries, which also load.
+// Shared memory: Q 32 kB, K and V two tiles of 32 kB each. While the tensor cores multiply weights
+// and values of a tile, the softmax of the next one runs. Limit: the matrix rate; a tile is 2,048
+// clocks of it, and 1,024 of exponentials. The longest tiles start first.
+namespace kernelpath::kernels::cuda::sm90 {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kTile = 128;  // queries, and keys
+constexpr int kDim = 128;
+constexpr int kHalfBytes = kTile * 128;  // 64 elements of each row of a tile
+constexpr int kTileBytes = 2 * kHalfBytes;
+constexpr int kSharedBytes = 5 * kTileBytes;  // Q, two of K, two of V
+constexpr float kLog2E = 1.4426950408889634F;
+constexpr float kLn2 = 0.6931471805599453F;
+
+// What a block works on.
+struct Work {
+  int request = 0;
+  int head = 0;
+  int kv_head = 0;
+  int first_query = 0;  // of the tile, in the request
+  int num_queries = 0;  // of the request
+  int query_begin = 0;  // row of the request's first query
+  int seq_len = 0;
+  TokenRange tokens = {};       // that some query of the tile sees
+  TokenRange seen_by_all = {};  // that all of them see
+};
+
+__device__ int position_of(const Work& work, int row) {
+  return work.seq_len - work.num_queries + work.first_query + row;
+}
+
+__device__ Work find_work(const PrefillKernelParams& params) {
+  Work work;
+  const int block = static_cast<int>(blockIdx.x);
+  work.head = block % params.num_heads;
+  const int rest = block / params.num_heads;
+  work.request = rest % params.num_requests;
+  work.first_query = (params.query_tiles - 1 - rest / params.num_requests) * kTile;
+  work.kv_head = static_cast<int>(params.group.quotient(static_cast<std::uint32_t>(work.head)));
+  work.query_begin = params.query_start[work.request];
+  work.num_queries = params.query_start[work.request + 1] - work.query_begin;
+  work.seq_len = params.seq_lens[work.request];
+  if (work.first_query >= work.num_queries) return work;
+  const int rows = min(kTile, work.num_queries - work.first_query);
+  const TokenRange first = visible_tokens(params.shape, position_of(work, 0), work.seq_len);
+  const TokenRange last = visible_tokens(params.shape, position_of(work, rows - 1), work.seq_len);
+  // Ranges grow with the position.
+  work.tokens = {first.first, last.last};
+  work.seen_by_all = {last.first, first.last};
+  return work;
+}
+
+// Byte offset of a 16-byte chunk of a row in a tile: two halves of 64 elements, their rows swizzled
+// as describe() says.
+__device__ int tile_offset(int row, int chunk) {
+  return (chunk >> 3) * kHalfBytes + row * 128 + ((chunk & 7) ^ (row & 7)) * 16;
+}
+
+// 16 threads to a row of 256 bytes, 16 rows at a time.
+__device__ void load_queries(const PrefillKernelParams& params, const Work& work,
+                             std::uint32_t to) {
+  const int chunk = static_cast<int>(threadIdx.x) % 16;
+#pragma unroll
+  for (int i = 0; i < kTile / 16; ++i) {
+    const int row = static_cast<int>(threadIdx.x) / 16 + i * 16;
+    const int query = min(work.first_query + row, work.num_queries - 1);
+    const std::int64_t element =
+        (work.query_begin + static_cast<std::int64_t>(query)) * params.q_stride + work.head * kDim +
+        chunk * 8;
+    sm80::copy_async_16_or_zero(to + tile_offset(row, chunk), params.q + element * 2,
+                                work.first_query + row < work.num_queries);
+  }
+}
+
+// Keys [tile * 128, tile * 128 + 128) of the request; those that nobody sees become zeros.
+__device__ void load_side(const PrefillKernelParams& params, const Work& work,
+                          const sm80::SideParams& side, int tile, std::uint32_t to) {
+  const int chunk = static_cast<int>(threadIdx.x) % 16;
+  const std::int32_t* const table = params.block_table + work.request * params.block_table_stride;
+  const std::byte* const base =
+      side.data +
+      static_cast<std::uint64_t>(side.head_bytes) * static_cast<unsigned>(work.kv_head) +
+      chunk * 16;
+#pragma unroll
+  for (int i = 0; i < kTile / 16; ++i) {
+    const int row = static_cast<int>(threadIdx.x) / 16 + i * 16;
+    const int token = tile * kTile + row;
+    const auto read =
+        static_cast<std::uint32_t>(min(max(token, work.tokens.first), work.tokens.last - 1));
+    const std::uint32_t page = params.page_size.quotient(read);
+    const std::uint32_t slot = read - page * params.page_size.divisor;
+    const std::byte* const from =
+        base +
+        static_cast<std::uint64_t>(static_cast<std::uint32_t>(__ldg(table + page))) *
+            side.page_bytes +
+        static_cast<std::uint64_t>(slot) * side.token_bytes;
+    sm80::copy_async_16_or_zero(to + tile_offset(row, chunk), from,
+                                token >= work.tokens.first && token < work.tokens.last);
+  }
+}
+
+// The rows of a thread: row and row + 8 of its warp's sixteen.
+struct Softmax {
+  float maximum[2] = {-INFINITY, -INFINITY};
+  float sum[2] = {0.0F, 0.0F};
+};
+
+__device__ int row_of_thread() {
+  return static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
+}
+
+__device__ __forceinline__ void mask_scores(const PrefillKernelParams& params, const Work& work,
+                                            int tile, float (&s)[64]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const TokenRange seen =
+        visible_tokens(params.shape, position_of(work, row_of_thread() + half * 8), work.seq_len);
+#pragma unroll
+    for (int j = 0; j < 16; ++j) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int token = tile * kTile + j * 8 + static_cast<int>(threadIdx.x) % 4 * 2 + i;
+        if (token < seen.first || token >= seen.last) s[j * 4 + half * 2 + i] = -INFINITY;
+      }
+    }
+  }
+}
+
+// Turns dot products into weights, and returns what O is to be multiplied with.
+__device__ __forceinline__ float2 soften(const PrefillKernelParams& params, const Work& work,
+                                         int tile, float (&s)[64], Softmax& state) {
+  float score_scale = params.score_scale;
+  if (params.k.head_scales != nullptr) score_scale *= params.k.head_scales[work.kv_head];
+  float scale = score_scale * kLog2E;
+  if (params.softcap > 0.0F) {
+    const float to_cap = score_scale / params.softcap;
+#pragma unroll
+    for (int i = 0; i < 64; ++i) {
+      const float x = s[i] * to_cap;
+      const float e = sm80::exp2_fast(-2.0F * kLog2E * fabsf(x));
+      s[i] = copysignf(params.softcap * __fdividef(1.0F - e, 1.0F + e), x);
+    }
+    scale = kLog2E;
+  }
+  const int token = tile * kTile;
+  if (token < work.seen_by_all.first || token + kTile > work.seen_by_all.last) {
+    mask_scores(params, work, tile, s);
+  }
+  float factor[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float largest = -INFINITY;
+#pragma unroll
+    for (int j = 0; j < 16; ++j) {
+      largest = fmaxf(largest, fmaxf(s[j * 4 + half * 2], s[j * 4 + half * 2 + 1]));
+    }
+    largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, 1));
+    largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, 2));
+    largest = fmaxf(largest * scale, state.maximum[half]);
+    const float base = largest == -INFINITY ? 0.0F : largest;
+    factor[half] = sm80::exp2_fast(state.maximum[half] - base);
+    state.maximum[half] = largest;
+    float sum = 0.0F;
+#pragma unroll
+    for (int j = 0; j < 16; ++j) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int at = j * 4 + half * 2 + i;
+        s[at] = sm80::exp2_fast(fmaf(s[at], scale, -base));
+        sum += s[at];
+      }
+    }
+    state.sum[half] = state.sum[half] * factor[half] + sum;
+  }
+  return {factor[0], factor[1]};
+}
+
+template <bool Bf16>
+__device__ __forceinline__ void write_rows(const PrefillKernelParams& params, const Work& work,
+                                           Softmax& state, const float (&o)[64]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float sum = state.sum[half];
+    sum += __shfl_xor_sync(~0U, sum, 1);
+    sum += __shfl_xor_sync(~0U, sum, 2);
+    float maximum = state.maximum[half];
+    float factor = 1.0F;
+    if (params.sinks != nullptr) {
+      const float sink = params.sinks[work.head] * kLog2E;
+      const float largest = fmaxf(sink, maximum);
+      factor = maximum == -INFINITY ? 0.0F : sm80::exp2_fast(maximum - largest);
+      sum = sum * factor + (sink == -INFINITY ? 0.0F : sm80::exp2_fast(sink - largest));
+      maximum = largest;
+    }
+    const int row = work.first_query + row_of_thread() + half * 8;
+    if (row >= work.num_queries) continue;
+    float scale = params.v.scale * factor;
+    if (params.v.head_scales != nullptr) scale *= params.v.head_scales[work.kv_head];
+    const bool seen = sum > 0.0F || sum != sum;  // a NaN is handed on
+    scale = seen ? scale / sum : 0.0F;
+    const std::int64_t token = work.query_begin + static_cast<std::int64_t>(row);
+    auto* const to = reinterpret_cast<std::uint32_t*>(
+        params.o + (token * params.o_stride + work.head * kDim) * 2);
+#pragma unroll
+    for (int j = 0; j < 16; ++j) {
+      to[j * 4 + static_cast<int>(threadIdx.x) % 4] =
+          sm80::pack_16<Bf16>(o[j * 4 + half * 2] * scale, o[j * 4 + half * 2 + 1] * scale);
+    }
+    if (params.lse != nullptr && threadIdx.x % 4 == 0) {
+      params.lse[token * params.num_heads + work.head] =
+          seen ? (maximum + sm80::log2_fast(sum)) * kLn2 : -INFINITY;
+    }
+  }
+}
+
+// S = Q K^T of this warpgroup's 64 queries and a tile of keys.
+template <bool Bf16>
+__device__ __forceinline__ void start_scores(std::uint32_t q, std::uint32_t k, float (&s)[64]) {
+  keep_accumulators(s);
+  begin_wgmma();
+#pragma unroll
+  for (int step = 0; step < kDim / 16; ++step) {
+    const int at = step / 4 * kHalfBytes + step % 4 * 32;
+    multiply_shared<Bf16>(s, describe(q + at), describe(k + at), step > 0);
+  }
+  commit_wgmma();
+}
+
+// O += P V.
+template <bool Bf16>
+__device__ __forceinline__ void start_values(const std::uint32_t (&p)[8][4], std::uint32_t v,
+                                             float (&o)[64]) {
+  keep_accumulators(o);
+  begin_wgmma();
+#pragma unroll
+  for (int step = 0; step < kTile / 16; ++step) {
+    multiply_registers<Bf16>(o, p[step], describe(v + step * 2048, kHalfBytes));
+  }
+  commit_wgmma();
+}
+
+template <bool Bf16>
+__device__ __forceinline__ void pack_weights(const float (&s)[64], std::uint32_t (&p)[8][4]) {
+#pragma unroll
+  for (int step = 0; step < 8; ++step) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int at = (step * 2 + i / 2) * 4 + i % 2 * 2;
+      p[step][i] = sm80::pack_16<Bf16>(s[at], s[at + 1]);
+    }
+  }
+}
+
+// Where the parts of shared memory begin.
+struct Memory {
+  std::uint32_t q = 0;
+  std::uint32_t k = 0;
+  std::uint32_t v = 0;
+};
+
+template <bool Bf16>
+__device__ __forceinline__ void attend_tiles(const PrefillKernelParams& params, const Work& work,
+                                             const Memory& memory) {
+  const int first_tile = work.tokens.first / kTile;
+  const int tiles = (work.tokens.last + kTile - 1) / kTile - first_tile;
+  const auto load_k = [&](int tile) {
+    if (tile < tiles) {
+      load_side(params, work, params.k, first_tile + tile, memory.k + tile % 2 * kTileBytes);
+    }
+  };
+  const auto load_v = [&](int tile) {
+    if (tile < tiles) {
+      load_side(params, work, params.v, first_tile + tile, memory.v + tile % 2 * kTileBytes);
+    }
+  };
+  load_queries(params, work, memory.q);
+  load_k(0);
+  sm80::commit_copies();
+  load_k(1);
+  load_v(0);
+  sm80::commit_copies();
+  sm80::wait_copies<1>();
+  publish_shared();
+  __syncthreads();
+
+  const std::uint32_t own_q = memory.q + threadIdx.x / 128 * 64 * 128;
+  Softmax state;
+  float o[64];
+  float s[64];
+  std::uint32_t p[8][4];
+#pragma unroll
+  for (int i = 0; i < 64; ++i) o[i] = 0.0F;
+  start_scores<Bf16>(own_q, memory.k, s);
+  wait_wgmma<0>();
+  keep_accumulators(s);
+  soften(params, work, first_tile, s, state);
+  pack_weights<Bf16>(s, p);
+  // K of the next tile and V of this one have arrived, and both warpgroups have used what lies in
+  // the places that are filled next.
+  const auto next_tiles_are_here = [] {
+    sm80::wait_copies<0>();
+    publish_shared();
+    __syncthreads();
+  };
+#pragma unroll 1
+  for (int tile = 0; tile + 1 < tiles; ++tile) {
+    next_tiles_are_here();
+    load_k(tile + 2);
+    load_v(tile + 1);
+    sm80::commit_copies();
+    start_scores<Bf16>(own_q, memory.k + (tile + 1) % 2 * kTileBytes, s);
+    start_values<Bf16>(p, memory.v + tile % 2 * kTileBytes, o);
+    wait_wgmma<1>();
+    keep_accumulators(s);
+    const float2 factor = soften(params, work, first_tile + tile + 1, s, state);
+    wait_wgmma<0>();
+    keep_accumulators(o);
+#pragma unroll
+    for (int j = 0; j < 16; ++j) {
+      o[j * 4] *= factor.x;
+      o[j * 4 + 1] *= factor.x;
+      o[j * 4 + 2] *= factor.y;
+      o[j * 4 + 3] *= factor.y;
+    }
+    pack_weights<Bf16>(s, p);
+  }
+  next_tiles_are_here();
+  start_values<Bf16>(p, memory.v + (tiles - 1) % 2 * kTileBytes, o);
+  wait_wgmma<0>();
+  keep_accumulators(o);
+  write_rows<Bf16>(params, work, state, o);
+}
+
+template <bool Bf16>
+__global__ void __launch_bounds__(kThreads, 1)
+    prefill_kernel(const __grid_constant__ PrefillKernelParams params) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  extern __shared__ __align__(1024) std::byte shared[];
+  const Work work = find_work(params);
+  if (work.first_query >= work.num_queries) return;
+  if (work.tokens.empty()) {
+    float o[64] = {};
+    Softmax state;
+    write_rows<Bf16>(params, work, state, o);
+    return;
+  }
+  const std::uint32_t base = sm80::shared_address(shared);
+  attend_tiles<Bf16>(params, work, {.q = base, .k = base + kTileBytes, .v = base + 3 * kTileBytes});
+#endif
+}
+
+template <bool Bf16>
+cudaError_t launch(const PrefillKernelParams& params, cudaStream_t stream) {
+  const cudaError_t status = cudaFuncSetAttribute(
+      prefill_kernel<Bf16>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+  if (status != cudaSuccess) return status;
+  const auto blocks = static_cast<unsigned>(static_cast<std::int64_t>(params.query_tiles) *
+                                            params.num_requests * params.num_heads);
+  if (blocks == 0) return cudaSuccess;
+  prefill_kernel<Bf16><<<blocks, kThreads, kSharedBytes, stream>>>(params);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t launch_prefill_kernel(const PrefillKernelParams& params, bool bf16,
+                                  cudaStream_t stream) {
+  return bf16 ? launch<true>(params, stream) : launch<false>(params, stream);
+}
+
+}  // namespace kernelpath::kernels::cuda::sm90
