@@ -4,19 +4,21 @@
 
 // Prefill attention over a paged cache of 16-bit values, head size 128.
 //
-// Tile: 128 queries of one head by 128 keys. Warps: two warpgroups of 64 queries, which also load.
+// Tile: 128 queries of one head by 128 keys. Warps: a warpgroup that loads, two of 64 queries each.
 // Shared memory: Q 32 kB, K and V two tiles of 32 kB each. While the tensor cores multiply weights
 // and values of a tile, the softmax of the next one runs. Limit: the matrix rate; a tile is 2,048
 // clocks of it, and 1,024 of exponentials. The longest tiles start first.
 namespace kernelpath::kernels::cuda::sm90 {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kLoaders = 128;  // threads of the warpgroup that loads
+constexpr int kThreads = kLoaders + 256;
 constexpr int kTile = 128;  // queries, and keys
 constexpr int kDim = 128;
 constexpr int kHalfBytes = kTile * 128;  // 64 elements of each row of a tile
 constexpr int kTileBytes = 2 * kHalfBytes;
-constexpr int kSharedBytes = 5 * kTileBytes;  // Q, two of K, two of V
+constexpr int kBarrierBytes = 128;
+constexpr int kSharedBytes = 5 * kTileBytes + kBarrierBytes;  // Q, two of K, two of V
 constexpr float kLog2E = 1.4426950408889634F;
 constexpr float kLn2 = 0.6931471805599453F;
 
@@ -64,13 +66,13 @@ __device__ int tile_offset(int row, int chunk) {
   return (chunk >> 3) * kHalfBytes + row * 128 + ((chunk & 7) ^ (row & 7)) * 16;
 }
 
-// 16 threads to a row of 256 bytes, 16 rows at a time.
+// 16 threads to a row of 256 bytes, 8 rows at a time.
 __device__ void load_queries(const PrefillKernelParams& params, const Work& work,
                              std::uint32_t to) {
   const int chunk = static_cast<int>(threadIdx.x) % 16;
-#pragma unroll
-  for (int i = 0; i < kTile / 16; ++i) {
-    const int row = static_cast<int>(threadIdx.x) / 16 + i * 16;
+#pragma unroll 4
+  for (int i = 0; i < kTile / 8; ++i) {
+    const int row = static_cast<int>(threadIdx.x) / 16 + i * 8;
     const int query = min(work.first_query + row, work.num_queries - 1);
     const std::int64_t element =
         (work.query_begin + static_cast<std::int64_t>(query)) * params.q_stride + work.head * kDim +
@@ -80,30 +82,64 @@ __device__ void load_queries(const PrefillKernelParams& params, const Work& work
   }
 }
 
+// Rows of 16 tokens that a warp copies together.
+struct RowGroup {
+  int token = 0;         // the first one
+  std::uint32_t to = 0;  // this lane's chunk of the first or second row
+};
+
+__device__ __forceinline__ bool is_read(const Work& work, int token) {
+  return token >= work.tokens.first && token < work.tokens.last;
+}
+
+// All rows lie in one page.
+__device__ __forceinline__ void copy_page_group(const Work& work, RowGroup group,
+                                                const std::byte* from, std::uint32_t row_bytes) {
+  const int own = group.token + static_cast<int>(threadIdx.x) % 32 / 16;
+  const bool whole = is_read(work, group.token) && is_read(work, group.token + 15);
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const std::uint32_t at = (group.to ^ (2 * i & 7) * 16) + 2 * i * 128;
+    sm80::copy_async_16_or_zero(at, from + i * 2 * row_bytes, whole || is_read(work, own + 2 * i));
+  }
+}
+
 // Keys [tile * 128, tile * 128 + 128) of the request; those that nobody sees become zeros.
-__device__ void load_side(const PrefillKernelParams& params, const Work& work,
-                          const sm80::SideParams& side, int tile, std::uint32_t to) {
-  const int chunk = static_cast<int>(threadIdx.x) % 16;
+__device__ __forceinline__ void load_side(const PrefillKernelParams& params, const Work& work,
+                                          const sm80::SideParams& side, int tile,
+                                          std::uint32_t to) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int chunk = lane % 16;
   const std::int32_t* const table = params.block_table + work.request * params.block_table_stride;
   const std::byte* const base =
       side.data +
       static_cast<std::uint64_t>(side.head_bytes) * static_cast<unsigned>(work.kv_head) +
       chunk * 16;
-#pragma unroll
-  for (int i = 0; i < kTile / 16; ++i) {
-    const int row = static_cast<int>(threadIdx.x) / 16 + i * 16;
-    const int token = tile * kTile + row;
+  const auto row_at = [&](int token, int row) {
+    // Tokens that are not read name no page.
     const auto read =
         static_cast<std::uint32_t>(min(max(token, work.tokens.first), work.tokens.last - 1));
     const std::uint32_t page = params.page_size.quotient(read);
-    const std::uint32_t slot = read - page * params.page_size.divisor;
-    const std::byte* const from =
-        base +
-        static_cast<std::uint64_t>(static_cast<std::uint32_t>(__ldg(table + page))) *
-            side.page_bytes +
-        static_cast<std::uint64_t>(slot) * side.token_bytes;
-    sm80::copy_async_16_or_zero(to + tile_offset(row, chunk), from,
-                                token >= work.tokens.first && token < work.tokens.last);
+    const int slot = token + row - static_cast<int>(page * params.page_size.divisor);
+    return base +
+           static_cast<std::uint64_t>(static_cast<std::uint32_t>(__ldg(table + page))) *
+               side.page_bytes +
+           static_cast<std::int64_t>(slot) * side.token_bytes;
+  };
+#pragma unroll
+  for (int g = static_cast<int>(threadIdx.x) / 32; g < kTile / 16; g += kLoaders / 32) {
+    const int row = lane / 16;
+    const RowGroup group{tile * kTile + g * 16, to + tile_offset(g * 16 + row, chunk)};
+    if (params.page_size.divisor % 16 == 0) {
+      copy_page_group(work, group, row_at(group.token, row), side.token_bytes);
+      continue;
+    }
+#pragma unroll 1
+    for (int i = 0; i < 8; ++i) {
+      const int token = group.token + row + 2 * i;
+      const std::uint32_t at = (group.to ^ (2 * i & 7) * 16) + 2 * i * 128;
+      sm80::copy_async_16_or_zero(at, row_at(token, 0), is_read(work, token));
+    }
   }
 }
 
@@ -114,7 +150,8 @@ struct Softmax {
 };
 
 __device__ int row_of_thread() {
-  return static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
+  const int thread = static_cast<int>(threadIdx.x) - kLoaders;
+  return thread / 32 * 16 + thread % 32 / 4;
 }
 
 __device__ __forceinline__ void mask_scores(const PrefillKernelParams& params, const Work& work,
@@ -259,70 +296,90 @@ __device__ __forceinline__ void pack_weights(const float (&s)[64], std::uint32_t
   }
 }
 
-// Where the parts of shared memory begin.
+// Where the parts of shared memory begin. Barriers: of each place of K and of V, whether it is full
+// and whether it is empty again; of Q, whether it is there.
 struct Memory {
   std::uint32_t q = 0;
   std::uint32_t k = 0;
   std::uint32_t v = 0;
+  std::uint32_t barriers = 0;
+  __device__ std::uint32_t k_full(int tile) const { return barriers + tile % 2 * 8; }
+  __device__ std::uint32_t v_full(int tile) const { return barriers + 16 + tile % 2 * 8; }
+  __device__ std::uint32_t k_empty(int tile) const { return barriers + 32 + tile % 2 * 8; }
+  __device__ std::uint32_t v_empty(int tile) const { return barriers + 48 + tile % 2 * 8; }
+  __device__ std::uint32_t q_full() const { return barriers + 64; }
 };
+// Each place is used by every second tile: the parity of its uses before `tile`.
+__device__ __forceinline__ unsigned parity_of(int tile) {
+  return static_cast<unsigned>(tile / 2 & 1);
+}
+
+struct TileRange {
+  int first = 0;
+  int count = 0;
+};
+
+// The loading warpgroup: Q, then K and V of each tile as places become empty. What a group of
+// copies brought is announced when the next one is under way.
+__device__ __forceinline__ void load_tiles(const PrefillKernelParams& params, const Work& work,
+                                           const Memory& memory, TileRange tiles) {
+  load_queries(params, work, memory.q);
+  sm80::commit_copies();
+  std::uint32_t unannounced = memory.q_full();
+  const auto started = [&](std::uint32_t barrier) {
+    sm80::commit_copies();
+    sm80::wait_copies<1>();
+    publish_shared();
+    arrive(unannounced);
+    unannounced = barrier;
+  };
+#pragma unroll 1
+  for (int tile = 0; tile < tiles.count; ++tile) {
+    // The first use of a place does not wait.
+    if (tile >= 2) wait_for(memory.k_empty(tile), parity_of(tile - 2));
+    load_side(params, work, params.k, tiles.first + tile, memory.k + tile % 2 * kTileBytes);
+    started(memory.k_full(tile));
+    if (tile >= 2) wait_for(memory.v_empty(tile), parity_of(tile - 2));
+    load_side(params, work, params.v, tiles.first + tile, memory.v + tile % 2 * kTileBytes);
+    started(memory.v_full(tile));
+  }
+  sm80::wait_copies<0>();
+  publish_shared();
+  arrive(unannounced);
+}
 
 template <bool Bf16>
 __device__ __forceinline__ void attend_tiles(const PrefillKernelParams& params, const Work& work,
-                                             const Memory& memory) {
-  const int first_tile = work.tokens.first / kTile;
-  const int tiles = (work.tokens.last + kTile - 1) / kTile - first_tile;
-  const auto load_k = [&](int tile) {
-    if (tile < tiles) {
-      load_side(params, work, params.k, first_tile + tile, memory.k + tile % 2 * kTileBytes);
-    }
-  };
-  const auto load_v = [&](int tile) {
-    if (tile < tiles) {
-      load_side(params, work, params.v, first_tile + tile, memory.v + tile % 2 * kTileBytes);
-    }
-  };
-  load_queries(params, work, memory.q);
-  load_k(0);
-  sm80::commit_copies();
-  load_k(1);
-  load_v(0);
-  sm80::commit_copies();
-  sm80::wait_copies<1>();
-  publish_shared();
-  __syncthreads();
-
-  const std::uint32_t own_q = memory.q + threadIdx.x / 128 * 64 * 128;
+                                             const Memory& memory, TileRange tiles) {
+  const std::uint32_t own_q = memory.q + (threadIdx.x - kLoaders) / 128 * 64 * 128;
+  const bool announces = threadIdx.x % 32 == 0;  // for its warp
   Softmax state;
   float o[64];
   float s[64];
   std::uint32_t p[8][4];
 #pragma unroll
   for (int i = 0; i < 64; ++i) o[i] = 0.0F;
+  wait_for(memory.q_full(), 0);
+  wait_for(memory.k_full(0), 0);
   start_scores<Bf16>(own_q, memory.k, s);
   wait_wgmma<0>();
   keep_accumulators(s);
-  soften(params, work, first_tile, s, state);
+  if (announces) arrive(memory.k_empty(0));
+  soften(params, work, tiles.first, s, state);
   pack_weights<Bf16>(s, p);
-  // K of the next tile and V of this one have arrived, and both warpgroups have used what lies in
-  // the places that are filled next.
-  const auto next_tiles_are_here = [] {
-    sm80::wait_copies<0>();
-    publish_shared();
-    __syncthreads();
-  };
 #pragma unroll 1
-  for (int tile = 0; tile + 1 < tiles; ++tile) {
-    next_tiles_are_here();
-    load_k(tile + 2);
-    load_v(tile + 1);
-    sm80::commit_copies();
+  for (int tile = 0; tile + 1 < tiles.count; ++tile) {
+    wait_for(memory.k_full(tile + 1), parity_of(tile + 1));
     start_scores<Bf16>(own_q, memory.k + (tile + 1) % 2 * kTileBytes, s);
+    wait_for(memory.v_full(tile), parity_of(tile));
     start_values<Bf16>(p, memory.v + tile % 2 * kTileBytes, o);
     wait_wgmma<1>();
     keep_accumulators(s);
-    const float2 factor = soften(params, work, first_tile + tile + 1, s, state);
+    if (announces) arrive(memory.k_empty(tile + 1));
+    const float2 factor = soften(params, work, tiles.first + tile + 1, s, state);
     wait_wgmma<0>();
     keep_accumulators(o);
+    if (announces) arrive(memory.v_empty(tile));
 #pragma unroll
     for (int j = 0; j < 16; ++j) {
       o[j * 4] *= factor.x;
@@ -332,8 +389,8 @@ __device__ __forceinline__ void attend_tiles(const PrefillKernelParams& params, 
     }
     pack_weights<Bf16>(s, p);
   }
-  next_tiles_are_here();
-  start_values<Bf16>(p, memory.v + (tiles - 1) % 2 * kTileBytes, o);
+  wait_for(memory.v_full(tiles.count - 1), parity_of(tiles.count - 1));
+  start_values<Bf16>(p, memory.v + (tiles.count - 1) % 2 * kTileBytes, o);
   wait_wgmma<0>();
   keep_accumulators(o);
   write_rows<Bf16>(params, work, state, o);
@@ -346,14 +403,40 @@ __global__ void __launch_bounds__(kThreads, 1)
   extern __shared__ __align__(1024) std::byte shared[];
   const Work work = find_work(params);
   if (work.first_query >= work.num_queries) return;
-  if (work.tokens.empty()) {
-    float o[64] = {};
-    Softmax state;
-    write_rows<Bf16>(params, work, state, o);
-    return;
-  }
   const std::uint32_t base = sm80::shared_address(shared);
-  attend_tiles<Bf16>(params, work, {.q = base, .k = base + kTileBytes, .v = base + 3 * kTileBytes});
+  const Memory memory{.q = base,
+                      .k = base + kTileBytes,
+                      .v = base + 3 * kTileBytes,
+                      .barriers = base + 5 * kTileBytes};
+  const int first_tile = work.tokens.first / kTile;
+  const TileRange tiles{
+      first_tile, work.tokens.empty() ? 0 : (work.tokens.last + kTile - 1) / kTile - first_tile};
+  if (threadIdx.x == 0) {
+    for (int place = 0; place < 2; ++place) {
+      start_barrier(memory.k_full(place), kLoaders);
+      start_barrier(memory.v_full(place), kLoaders);
+      start_barrier(memory.k_empty(place), 8);  // warps that read it
+      start_barrier(memory.v_empty(place), 8);
+    }
+    start_barrier(memory.q_full(), kLoaders);
+    publish_barriers();
+  }
+  __syncthreads();
+  if (threadIdx.x < kLoaders) {
+    give_registers<40>();
+    if (tiles.count > 0) load_tiles(params, work, memory, tiles);
+  } else {
+    take_registers<232>();
+    if (tiles.count > 0) {
+      attend_tiles<Bf16>(params, work, memory, tiles);
+    } else {
+      float o[64];
+#pragma unroll
+      for (int i = 0; i < 64; ++i) o[i] = 0.0F;
+      Softmax state;
+      write_rows<Bf16>(params, work, state, o);
+    }
+  }
 #endif
 }
 
