@@ -226,7 +226,7 @@ def measure(torch, run, launches):
 
 
 def row_of(torch, name, peer, make, case, launches):
-    row = {"shape": name, "peer": peer}
+    row = {"shape": name, "peer": peer, "paged": "contiguous" not in peer}
     try:
         run = make(case)
         expected = case.reference()

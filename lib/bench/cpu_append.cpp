@@ -17,7 +17,7 @@ using attention::DataType;
 
 class AppendJob : public OpsJob {
  public:
-  AppendJob(CpuMachine& machine, const Shape& shape) : OpsJob(machine), shape_(shape) {}
+  AppendJob(CpuMachine& machine, Shape shape) : OpsJob(machine), shape_(std::move(shape)) {}
 
   Result<void> prepare(bool cold) {
     const auto bytes = static_cast<std::int64_t>(work_of(shape_).bytes);

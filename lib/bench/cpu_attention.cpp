@@ -39,7 +39,7 @@ Result<Cache> make_cache(CpuMachine& machine, const Shape& shape, std::int64_t p
 
 class AttentionJob : public OpsJob {
  public:
-  AttentionJob(CpuMachine& machine, const Shape& shape) : OpsJob(machine), shape_(shape) {}
+  AttentionJob(CpuMachine& machine, Shape shape) : OpsJob(machine), shape_(std::move(shape)) {}
 
   Result<void> prepare(bool cold) {
     const auto cache_bytes = static_cast<std::int64_t>(work_of(shape_).bytes);

@@ -62,7 +62,7 @@ void set_super_block_scales(std::byte* data, std::int64_t bytes) {
 
 class MatrixJob : public OpsJob {
  public:
-  MatrixJob(CpuMachine& machine, const Shape& shape) : OpsJob(machine), shape_(shape) {}
+  MatrixJob(CpuMachine& machine, Shape shape) : OpsJob(machine), shape_(std::move(shape)) {}
 
   Result<void> prepare(bool cold) {
     const WeightType& type = *shape_.weight;

@@ -18,7 +18,7 @@ namespace cuda = kernels::cuda;
 
 class AppendJob : public Job {
  public:
-  AppendJob(CudaMachine& machine, const Shape& shape) : machine_(&machine), shape_(shape) {}
+  AppendJob(CudaMachine& machine, Shape shape) : machine_(&machine), shape_(std::move(shape)) {}
 
   Result<void> prepare(bool cold) {
     KERNELPATH_CHECK_OK(cuda::check_append(params_of(0)));

@@ -23,7 +23,7 @@ using attention::DataType;
 
 class DecodeJob : public Job {
  public:
-  DecodeJob(CudaMachine& machine, const Shape& shape) : machine_(&machine), shape_(shape) {}
+  DecodeJob(CudaMachine& machine, Shape shape) : machine_(&machine), shape_(std::move(shape)) {}
 
   Result<void> prepare(bool cold) {
     KERNELPATH_CHECK_OK(cuda::check_decode(checked_params(), machine_->info()));

@@ -12,7 +12,7 @@ namespace cuda = kernels::cuda;
 
 class MemoryJob : public Job {
  public:
-  MemoryJob(CudaMachine& machine, const Shape& shape) : machine_(&machine), shape_(shape) {}
+  MemoryJob(CudaMachine& machine, Shape shape) : machine_(&machine), shape_(std::move(shape)) {}
 
   Result<void> prepare(bool cold) {
     const bool copies_memory = shape_.kind == CaseKind::kCopy;

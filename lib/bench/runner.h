@@ -29,6 +29,7 @@ struct RunOptions {
 struct PeerRow {
   std::string name = {};
   std::optional<Measured> measured = {};
+  bool paged = true;  // reads K and V through a page table, as we do; others are context alone
   std::optional<double> median_s = {};  // of a file of peers, which has no samples
   std::string reason = {};              // why there is no time
 };

@@ -189,7 +189,8 @@ class BenchRun {
         stop_signal() != 0 && row.measured.stop == bench::StopReason::kInterrupted;
     if (unfinished) return {};
     const auto found = peers_.find(row.shape.name);
-    if (found != peers_.end() && !row.shape.name.empty()) {
+    // They repeat on the same data: no comparison for rows out of memory.
+    if (found != peers_.end() && !row.shape.name.empty() && !row.rotated) {
       row.peers.insert(row.peers.end(), found->second.begin(), found->second.end());
     }
     if (baseline_) row.baseline = baseline_->compare(row, settings_.number(Option::kMaxRegression));

@@ -83,6 +83,8 @@ Result<std::map<std::string, std::vector<bench::PeerRow>>> read_peers(std::strin
   for (const Value& row : document.root.find("rows")->items()) {
     bench::PeerRow peer{.name = text_in(row, "peer"), .median_s = number_in(row, "median_s")};
     peer.reason = text_in(row, "error");
+    const Value* const paged = row.find_non_null("paged");
+    peer.paged = paged == nullptr || !paged->is_bool() || paged->as_bool();
     if (!peer.name.empty()) out[text_in(row, "shape")].push_back(std::move(peer));
   }
   return out;

@@ -40,7 +40,7 @@ std::string bytes_text(double bytes);
 std::string rate_text(const bench::Row& row, double rate);
 std::string percent_text(double fraction);
 
-// The fastest peer that has a time, or null.
+// The fastest peer that reads pages and has a time, or null.
 const bench::PeerRow* best_peer(const bench::Row& row);
 
 }  // namespace kernelpath::cli

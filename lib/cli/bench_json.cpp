@@ -78,7 +78,7 @@ void write_timing(json::Writer& w, const bench::Measured& measured) {
 void write_peers(json::Writer& w, const Row& row) {
   w.key("peers").begin_array();
   for (const bench::PeerRow& peer : row.peers) {
-    w.begin_object().member("name", peer.name);
+    w.begin_object().member("name", peer.name).member("paged", peer.paged);
     if (peer.median_s) {
       w.member("median_s", *peer.median_s);
       if (peer.measured) w.member("noise", peer.measured->summary.noise);

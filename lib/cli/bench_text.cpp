@@ -234,7 +234,8 @@ std::string percent_text(double fraction) { return fmt::format("{:.1f} %", 100 *
 const bench::PeerRow* best_peer(const Row& row) {
   const bench::PeerRow* out = nullptr;
   for (const bench::PeerRow& peer : row.peers) {
-    if (peer.median_s && (out == nullptr || *peer.median_s < *out->median_s)) out = &peer;
+    if (peer.paged && peer.median_s && (out == nullptr || *peer.median_s < *out->median_s))
+      out = &peer;
   }
   return out;
 }

@@ -292,12 +292,13 @@ TEST(Bench, PeersFile_StandsBesideTheShapesOfItsNames) {
       R"({"schema": "kernelpath/bench-peers", "schema_version": "1.0.0", "environment": {},
           "rows": [{"shape": "one", "peer": "slow_peer", "median_s": 9.5},
                    {"shape": "one", "peer": "fast_peer", "median_s": 7.5},
+                   {"shape": "one", "peer": "no_pages", "median_s": 0.5, "paged": false},
                    {"shape": "one", "peer": "no_peer", "error": "not there"},
                    {"shape": "two", "peer": "other", "median_s": 1.0}]})");
   const Outcome outcome = bench({cases, "--peers-file", peers});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("fast_peer"), HasSubstr("7.50 s"), HasSubstr("vs peer"),
-                                 Not(HasSubstr("other"))));
+                                 Not(HasSubstr("other")), Not(HasSubstr("no_pages"))));
 }
 
 TEST(Bench, Profile_IsOneLaunchAndNotValid) {
