@@ -41,7 +41,7 @@ TEST(RunFailures, LinesThatCannotBeAnswered_DoNotKeepTheOthersFromIt) {
                        long_prompt +
                        "]}\n"
                        "{\"id\": \"outside\", \"prompt_ids\": [648]}\n"
-                       "{\"id\": \"field\", \"promt\": \"Hello\"}\n"
+                       "{\"id\": \"field\", \"prompt_text\": \"Hello\"}\n"
                        "no JSON\n"
                        "{\"id\": \"good\", \"prompt\": \"again\"}\n"
                        "{\"id\": \"last\", \"prompt_ids\": [1, 2], \"max_tokens\": 2}\n");
@@ -53,7 +53,7 @@ TEST(RunFailures, LinesThatCannotBeAnswered_DoNotKeepTheOthersFromIt) {
                                      "line 6 error", "long error", "outside error"));
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("the prompt has 601 tokens"), HasSubstr("context 512"),
                                  HasSubstr("token 648 at index 0 is outside the vocabulary of 648"),
-                                 HasSubstr("promt"), HasSubstr("5:"),
+                                 HasSubstr("prompt_text"), HasSubstr("5:"),
                                  HasSubstr("another line has the same id")));
 }
 
