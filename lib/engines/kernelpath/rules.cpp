@@ -48,7 +48,8 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      "A rejected token is undone by forgetting its rows of the cache; a state has no rows.",
      "Leave --speculative out for this model.", kLayers, kVersion},
     {"KP-PARALLEL", "The model cannot be divided among the ranks.",
-     "A rank takes whole heads and equal inner widths; KV heads are divided evenly, or each is kept "
+     "A rank takes whole heads and equal inner widths; KV heads are divided evenly, or each is "
+     "kept "
      "by as many ranks; blocks of quantised weights that share a scale are not cut.",
      "Choose a size that divides them.", kLayers, kVersion},
     {"KP-TENSOR-PARALLEL", "What a rank of --tp has.",
