@@ -27,12 +27,12 @@ class Judge {
   std::vector<std::string> run() {
     std::vector<LayerShape> seen;
     for (std::size_t index = 0; index < model_.layers.size(); ++index) {
-      LayerShape shape = layer_shape(geometry_, index);
+      const LayerShape shape = layer_shape(geometry_, index);
       const bool known =
           std::ranges::any_of(seen, [&](const LayerShape& other) { return other == shape; });
       if (known && !precision_.has_layer_rules()) continue;
       for (const Tensor& tensor : layer_tensors(geometry_, shape)) judge(tensor, index);
-      if (!known) seen.push_back(std::move(shape));
+      if (!known) seen.push_back(shape);
     }
     return std::move(faults_);
   }

@@ -110,9 +110,9 @@ class Sharder {
   }
 
   template <class Projection>
-  void rows(Projection& projection, std::vector<Run> runs) {
+  void rows(Projection& projection, const std::vector<Run>& runs) {
     if (!projection.exists()) return;
-    projection.split = {.dim = 0, .whole = projection.out, .runs = std::move(runs)};
+    projection.split = {.dim = 0, .whole = projection.out, .runs = runs};
     projection.out = projection.split.kept();
     check(projection, row_block(projection.scheme), "rows");
   }

@@ -24,8 +24,8 @@ class StoredPart {
   [[nodiscard]] const checkpoint::StoredTensor& tensor() const { return part_; }
 
   // Reads the bytes [first, first + out.size()) of the part. Errors: those of TensorFiles::read.
-  Result<void> read(const checkpoint::TensorFiles& files, std::int64_t first,
-                    std::span<std::byte> out) const;
+  [[nodiscard]] Result<void> read(const checkpoint::TensorFiles& files, std::int64_t first,
+                                  std::span<std::byte> out) const;
 
  private:
   struct Bytes {
