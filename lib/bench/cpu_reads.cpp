@@ -37,35 +37,38 @@ std::span<const std::byte> part_of(std::span<const std::byte> data, std::int64_t
   return data.subspan(static_cast<std::size_t>(pass % parts) * bytes, bytes);
 }
 
-// A job whose work is one of the workloads of this unit.
+// The workloads of a job, over memory that it owns.
+struct MemoryWork {
+  std::vector<HugeMemory> memory = {};
+  std::string kernel = {};
+  CacheState cache = {};
+  std::unique_ptr<Workload> timed = {};
+  std::unique_ptr<Workload> limit = {};  // null: none of its own
+  double limit_bytes = 0;
+  std::function<Check()> check = {};
+};
+
 class MemoryJob : public Job {
  public:
-  MemoryJob(std::vector<HugeMemory> memory, std::string kernel, CacheState cache)
-      : memory_(std::move(memory)), kernel_(std::move(kernel)), cache_(cache) {}
+  explicit MemoryJob(MemoryWork work) : work_(std::move(work)) {}
 
-  std::unique_ptr<Workload> work;
-  std::unique_ptr<Workload> limit_work;
-  double limit_bytes = 0;
-  std::function<Check()> checks;
-
-  Result<double> run(std::int64_t launches) override { return work->run(launches); }
-  [[nodiscard]] std::string kernel() const override { return kernel_; }
-  [[nodiscard]] CacheState cache() const override { return cache_; }
+  Result<double> run(std::int64_t launches) override { return work_.timed->run(launches); }
+  [[nodiscard]] std::string kernel() const override { return work_.kernel; }
+  [[nodiscard]] CacheState cache() const override { return work_.cache; }
   Result<std::optional<Check>> check() override {
-    KERNELPATH_TRY(seconds, work->run(1));
+    KERNELPATH_TRY(seconds, work_.timed->run(1));
     static_cast<void>(seconds);
-    return checks();
+    return work_.check();
   }
   Result<OwnLimit> limit() override {
-    if (limit_work == nullptr) return OwnLimit{};
-    return OwnLimit{
-        .kind = LimitKind::kLinearRead, .workload = std::move(limit_work), .amount = limit_bytes};
+    if (work_.limit == nullptr) return OwnLimit{};
+    return OwnLimit{.kind = LimitKind::kLinearRead,
+                    .workload = std::move(work_.limit),
+                    .amount = work_.limit_bytes};
   }
 
  private:
-  std::vector<HugeMemory> memory_;
-  std::string kernel_;
-  CacheState cache_;
+  MemoryWork work_;
 };
 
 std::uint64_t plain_xor(std::span<const std::byte> data) {
@@ -93,21 +96,20 @@ Result<std::unique_ptr<Job>> make_read(CpuMachine& machine, const Shape& shape, 
   KERNELPATH_TRY(memory, machine.filled(shape.bytes * copies, kAnyBits, "the memory to read"));
   const std::span<const std::byte> data(memory.data(),
                                         static_cast<std::size_t>(shape.bytes * copies));
-  const CacheState cache = machine.state(shape.bytes, copies);
-  std::vector<HugeMemory> owned;
-  owned.push_back(std::move(memory));
   const bool gathers = shape.order == ReadOrder::kGather;
-  auto job = std::make_unique<MemoryJob>(std::move(owned), gathers ? "gather" : "linear", cache);
+  MemoryWork work{.kernel = gathers ? "gather" : "linear",
+                  .cache = machine.state(shape.bytes, copies)};
+  work.memory.push_back(std::move(memory));
   if (!gathers) {
-    job->work = linear_read(machine, data, copies);
+    work.timed = linear_read(machine, data, copies);
     // The threads' shares are whole lines of all streams; a first part of that size is checked.
     const auto checked = data.first(std::min<std::size_t>(data.size(), 1U << 20U));
-    job->checks = [&machine, checked] {
+    work.check = [&machine, checked] {
       return check_sum(machine, checked, [checked](const Team& team) {
         return kernels::cpu::read_memory(team, checked, {.streams = 1, .prefetch_bytes = 0});
       });
     };
-    return job;
+    return std::make_unique<MemoryJob>(std::move(work));
   }
   std::vector<CpuGather> parts;
   const std::int64_t runs = shape.bytes / shape.run_bytes;
@@ -116,14 +118,14 @@ Result<std::unique_ptr<Job>> make_read(CpuMachine& machine, const Shape& shape, 
                      .table = random_order(runs, static_cast<std::uint64_t>(i)),
                      .run_bytes = shape.run_bytes});
   }
-  job->checks = [&machine, first = parts.front()] {
+  work.check = [&machine, first = parts.front()] {
     return check_sum(machine, first.data,
                      [&first](const Team& team) { return read_gather(team, first); });
   };
-  job->work = gather_read(machine, std::move(parts));
-  job->limit_work = linear_read(machine, data, copies);
-  job->limit_bytes = static_cast<double>(shape.bytes);
-  return job;
+  work.timed = gather_read(machine, std::move(parts));
+  work.limit = linear_read(machine, data, copies);
+  work.limit_bytes = static_cast<double>(shape.bytes);
+  return std::make_unique<MemoryJob>(std::move(work));
 }
 
 Result<std::unique_ptr<Job>> make_copy(CpuMachine& machine, const Shape& shape, bool cold) {
@@ -133,18 +135,16 @@ Result<std::unique_ptr<Job>> make_copy(CpuMachine& machine, const Shape& shape, 
   KERNELPATH_TRY(to, machine.filled(bytes, kAnyBits, "the copy"));
   const auto size = static_cast<std::size_t>(bytes);
   const CopyParts parts{.from = {from.data(), size}, .to = {to.data(), size}, .parts = copies};
-  std::vector<HugeMemory> owned;
-  owned.push_back(std::move(from));
-  owned.push_back(std::move(to));
-  auto job = std::make_unique<MemoryJob>(std::move(owned), "memcpy",
-                                         machine.state(2 * shape.bytes, copies));
-  job->work = copying(machine, parts);
+  MemoryWork work{.kernel = "memcpy", .cache = machine.state(2 * shape.bytes, copies)};
+  work.memory.push_back(std::move(from));
+  work.memory.push_back(std::move(to));
+  work.timed = copying(machine, parts);
   const std::size_t one = size / static_cast<std::size_t>(copies);
-  job->checks = [parts, one] {
+  work.check = [parts, one] {
     const bool same = std::memcmp(parts.from.data(), parts.to.data(), one) == 0;
     return Check{.error = same ? 0.0 : 1.0, .bound = 0, .against = "the original"};
   };
-  return job;
+  return std::make_unique<MemoryJob>(std::move(work));
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ class AppendJob : public Job {
 
  private:
   struct Side {
-    const std::byte* written;  // what was to be written
+    const std::byte* written = nullptr;  // what was to be written
     const Buffer& cache;
     const Buffer& scales;
     kv::PageLayout layout;

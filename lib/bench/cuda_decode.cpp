@@ -19,7 +19,6 @@ namespace kernelpath::bench {
 namespace {
 
 namespace cuda = kernels::cuda;
-using attention::DataType;
 
 class DecodeJob : public Job {
  public:

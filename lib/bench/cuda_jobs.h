@@ -9,6 +9,11 @@ namespace kernelpath::bench {
 // gqa-decode.
 Result<std::unique_ptr<Job>> make_cuda_decode_job(CudaMachine& machine, const Shape& shape,
                                                   bool cold);
+// prefill.
+Result<std::unique_ptr<Job>> make_cuda_prefill_job(CudaMachine& machine, const Shape& shape,
+                                                   bool cold);
+// matrix-rate.
+Result<std::unique_ptr<Job>> make_cuda_matrix_job(CudaMachine& machine, const Shape& shape);
 // kv-append.
 Result<std::unique_ptr<Job>> make_cuda_append_job(CudaMachine& machine, const Shape& shape,
                                                   bool cold);

@@ -159,7 +159,7 @@ std::string CudaMachine::throttled() const {
 GraphWorkload::GraphWorkload(CudaMachine& machine, Body body, cuda::Event begin, cuda::Event end)
     : machine_(&machine), body_(std::move(body)), begin_(std::move(begin)), end_(std::move(end)) {}
 
-Result<void> GraphWorkload::launch_all(StreamView stream, std::int64_t launches) {
+Result<void> GraphWorkload::launch_all(StreamView stream, std::int64_t launches) const {
   if (body_.before) KERNELPATH_CHECK_OK(body_.before(stream));
   for (std::int64_t pass = 0; pass < launches; ++pass) {
     KERNELPATH_CHECK_OK(body_.launch(pass, stream));

@@ -57,7 +57,7 @@ class CudaMachine {
 
  private:
   CudaMachine(kernels::cuda::DeviceInfo info, kernels::cuda::Stream stream, Buffer sink);
-  Result<Buffer> copied_bytes(const void* data, std::int64_t bytes);
+  static Result<Buffer> copied_bytes(const void* data, std::int64_t bytes);
 
   kernels::cuda::DeviceInfo info_;
   kernels::cuda::Stream stream_;
@@ -87,7 +87,7 @@ class GraphWorkload : public Workload {
  private:
   GraphWorkload(CudaMachine& machine, Body body, kernels::cuda::Event begin,
                 kernels::cuda::Event end);
-  Result<void> launch_all(StreamView stream, std::int64_t launches);
+  Result<void> launch_all(StreamView stream, std::int64_t launches) const;
 
   CudaMachine* machine_;
   Body body_;

@@ -16,26 +16,27 @@ class CudaTarget : public Target {
 
   [[nodiscard]] const DeviceFacts& facts() const override { return machine_->facts(); }
   [[nodiscard]] bool is_cuda() const override { return true; }
-  [[nodiscard]] bool has(CaseKind kind) const override {
-    return kind == CaseKind::kGqaDecode || kind == CaseKind::kKvAppend ||
-           kind == CaseKind::kReadCeiling || kind == CaseKind::kCopy;
-  }
+  [[nodiscard]] bool has(CaseKind kind) const override { return kind != CaseKind::kGemv; }
 
   Result<std::unique_ptr<Job>> prepare(const Shape& shape, bool cold) override {
     switch (shape.kind) {
       case CaseKind::kGqaDecode:
         return make_cuda_decode_job(*machine_, shape, cold);
+      case CaseKind::kPrefill:
+        return make_cuda_prefill_job(*machine_, shape, cold);
+      case CaseKind::kMatrixRate:
+        return make_cuda_matrix_job(*machine_, shape);
       case CaseKind::kKvAppend:
         return make_cuda_append_job(*machine_, shape, cold);
       case CaseKind::kReadCeiling:
       case CaseKind::kCopy:
         return make_cuda_memory_job(*machine_, shape, cold);
-      default:
+      case CaseKind::kGemv:
         break;
     }
     return fail({.code = ErrorCode::kUnavailable,
-                 .message = fmt::format("there are no CUDA kernels for {}; there are some for "
-                                        "gqa-decode, kv-append, read-ceiling and copy",
+                 .message = fmt::format("there are no CUDA kernels for {}; there are some for all "
+                                        "other cases",
                                         case_info(shape.kind).name),
                  .hint = "--device cpu"});
   }

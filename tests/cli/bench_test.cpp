@@ -152,7 +152,7 @@ TEST(BenchCaseFile, Sections_AreShapesAndNamesPickThem) {
 }
 
 TEST(BenchCaseFile, CaseFilesOfTheRepository_AreRead) {
-  for (const std::string name : {"h200-decode.toml", "cpu.toml"}) {
+  for (const std::string name : {"h200-decode.toml", "h200-prefill.toml", "cpu.toml"}) {
     // No section has this name; the file itself is fine.
     const Outcome outcome = bench({std::string(KERNELPATH_BENCH_DIR) + "/" + name, "nothing"});
     EXPECT_EQ(outcome.exit_code, 2) << name;
