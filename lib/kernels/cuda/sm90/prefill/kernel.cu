@@ -320,32 +320,55 @@ struct TileRange {
 };
 
 // The loading warpgroup: Q, then K and V of each tile as places become empty. What a group of
-// copies brought is announced when the next one is under way.
+// copies brought is announced when the next one is under way, or before waiting for an empty place:
+// those who are to empty it may be waiting for what has arrived.
+class TileLoader {
+ public:
+  __device__ explicit TileLoader(std::uint32_t first) : unannounced_(first) {}
+
+  // A group of copies that fills the place of `barrier` has been issued.
+  __device__ void started(std::uint32_t barrier) {
+    sm80::commit_copies();
+    if (unannounced_ != 0) announce<1>();
+    unannounced_ = barrier;
+  }
+  __device__ void wait_until_empty(std::uint32_t barrier, unsigned parity) {
+    if (is_over(barrier, parity)) return;
+    finish();
+    wait_for(barrier, parity);
+  }
+  __device__ void finish() {
+    if (unannounced_ != 0) announce<0>();
+    unannounced_ = 0;
+  }
+
+ private:
+  template <int GroupsUnderWay>
+  __device__ void announce() {
+    sm80::wait_copies<GroupsUnderWay>();
+    publish_shared();
+    arrive(unannounced_);
+  }
+
+  std::uint32_t unannounced_;  // the barrier of the group before; 0: none
+};
+
 __device__ __forceinline__ void load_tiles(const PrefillKernelParams& params, const Work& work,
                                            const Memory& memory, TileRange tiles) {
   load_queries(params, work, memory.q);
   sm80::commit_copies();
-  std::uint32_t unannounced = memory.q_full();
-  const auto started = [&](std::uint32_t barrier) {
-    sm80::commit_copies();
-    sm80::wait_copies<1>();
-    publish_shared();
-    arrive(unannounced);
-    unannounced = barrier;
-  };
+  TileLoader loader(memory.q_full());
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
     // The first use of a place does not wait.
-    if (tile >= 2) wait_for(memory.k_empty(tile), parity_of(tile - 2));
+    if (tile >= 2) loader.wait_until_empty(memory.k_empty(tile), parity_of(tile - 2));
     load_side(params, work, params.k, tiles.first + tile, memory.k + tile % 2 * kTileBytes);
-    started(memory.k_full(tile));
-    if (tile >= 2) wait_for(memory.v_empty(tile), parity_of(tile - 2));
+    loader.started(memory.k_full(tile));
+    if (tile >= 2) loader.wait_until_empty(memory.v_empty(tile), parity_of(tile - 2));
     load_side(params, work, params.v, tiles.first + tile, memory.v + tile % 2 * kTileBytes);
-    started(memory.v_full(tile));
+    loader.started(memory.v_full(tile));
   }
-  sm80::wait_copies<0>();
-  publish_shared();
-  arrive(unannounced);
+  loader.finish();
 }
 
 template <bool Bf16>

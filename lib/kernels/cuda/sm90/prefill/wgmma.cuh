@@ -62,6 +62,21 @@ __device__ __forceinline__ void wait_for(std::uint32_t barrier, unsigned parity)
       : "memory");
 }
 
+// Whether the phase of this parity has ended.
+__device__ __forceinline__ bool is_over(std::uint32_t barrier, unsigned parity) {
+  std::uint32_t over;
+  asm volatile(
+      "{\n"
+      ".reg .pred over;\n"
+      "mbarrier.test_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, over;\n"
+      "}"
+      : "=r"(over)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+  return over != 0;
+}
+
 // The registers of a warpgroup's threads, less or more than they were launched with.
 template <int Registers>
 __device__ __forceinline__ void give_registers() {
