@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include <algorithm>
 #include <memory>
+
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): pcre2.h asks for it
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
 namespace kernelpath::model {
