@@ -87,7 +87,7 @@ class GraphWorkload : public Workload {
  private:
   GraphWorkload(CudaMachine& machine, Body body, kernels::cuda::Event begin,
                 kernels::cuda::Event end);
-  Result<void> launch_all(StreamView stream, std::int64_t launches) const;
+  [[nodiscard]] Result<void> launch_all(StreamView stream, std::int64_t launches) const;
 
   CudaMachine* machine_;
   Body body_;

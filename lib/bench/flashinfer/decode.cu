@@ -1,4 +1,5 @@
 #include "bench/flashinfer/decode.h"
+#include "bench/flashinfer/version.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
@@ -42,5 +43,7 @@ std::unique_ptr<Decode> make_decode(bool tensor_cores, const DecodeProblem& prob
   if (tensor_cores) return make<true>(problem, workspace, problem_text);
   return make<false>(problem, workspace, problem_text);
 }
+
+const char* version() { return KERNELPATH_FLASHINFER_VERSION; }
 
 }  // namespace kernelpath::bench::flashinfer_peer

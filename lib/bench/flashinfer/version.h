@@ -3,6 +3,6 @@
 namespace kernelpath::bench::flashinfer_peer {
 
 // "0.7.4": of the headers that were compiled in.
-inline const char* version() { return KERNELPATH_FLASHINFER_VERSION; }
+const char* version();
 
 }  // namespace kernelpath::bench::flashinfer_peer
