@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 #include <tuple>
 #include <unistd.h>
 
@@ -188,12 +189,22 @@ class GenerationRun {
     }
     KERNELPATH_TRY(session, runtime::Session::open(request_, options, tokenizer,
                                                    end_tokens(tokenizer, answer_->model)));
-    for (const json::Warning& warning : session->model().warnings()) {
-      invocation_.log.warn(fmt::format("{}: {}", warning.where, warning.message));
-    }
+    KERNELPATH_CHECK_OK(warn(session->model().warnings()));
     announce(session->plan(), options);
     KERNELPATH_CHECK_OK(check_texts(requests, tokenizer));
     return execute(*session, options, requests, std::move(prompts));
+  }
+
+  // Each rank has read its part of the weights.
+  Result<void> warn(std::span<const json::Warning> warnings) {
+    std::vector<std::string> own;
+    own.reserve(warnings.size());
+    for (const json::Warning& warning : warnings) {
+      own.push_back(fmt::format("{}: {}", warning.where, warning.message));
+    }
+    KERNELPATH_TRY(lines, ranks_.lines_of_all(own));
+    for (const std::string& line : lines) invocation_.log.warn(line);
+    return {};
   }
 
   // model, parameters, size, backend, cache: what one wants to know before the first token.
@@ -202,7 +213,7 @@ class GenerationRun {
     invocation_.log.note(fmt::format("{}  {}  weights {}  {} ({}, {} threads)  KV {} in {} pages",
                                      answer_->model.name, resolution.model_class,
                                      format_bytes(plan.weight_bytes), resolution.selected_backend,
-                                     kernels::cpu::isa_name(options.isa), options.threads,
+                                     kernels::cpu::isa_phases(options.isa), options.threads,
                                      format_bytes(plan.kv_bytes), plan.kv_blocks));
     const comm::Placement& place = options.ranks;
     if (place.ranks() == 1) return;

@@ -1,6 +1,7 @@
 #include "cli/run_ranks.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/terminal.h"
 
 #include <algorithm>
@@ -40,12 +41,11 @@ Result<std::string> own_input() {
 
 // `text` becomes what this process reads from standard input.
 Result<void> replace_input(const std::string& text) {
-  std::FILE* const file = std::tmpfile();
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
   const bool written = file != nullptr &&
-                       std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
-                       std::fflush(file) == 0 && std::fseek(file, 0, SEEK_SET) == 0 &&
-                       dup2(fileno(file), STDIN_FILENO) >= 0;
-  if (file != nullptr) static_cast<void>(std::fclose(file));
+                       std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
+                       std::fflush(file.get()) == 0 && std::fseek(file.get(), 0, SEEK_SET) == 0 &&
+                       dup2(fileno(file.get()), STDIN_FILENO) >= 0;
   if (written) return {};
   return fail({.code = ErrorCode::kRuntime,
                .message = "standard input could not be passed on to this rank"});
@@ -106,6 +106,20 @@ Result<void> RunRanks::share_input(bool wanted) {
   KERNELPATH_CHECK_OK(comm::broadcast_text(*placement_.world, text));
   const bool is_read_by_itself = is_first() && is_terminal(STDIN_FILENO);
   return is_read_by_itself ? Result<void>() : replace_input(text);
+}
+
+Result<std::vector<std::string>> RunRanks::lines_of_all(const std::vector<std::string>& own) {
+  if (!several()) return own;
+  std::vector<std::string> out;
+  for (int rank = 0; rank < placement_.world->size(); ++rank) {
+    std::string text = join(own, "\n");
+    KERNELPATH_CHECK_OK(comm::broadcast_text(*placement_.world, text, rank));
+    for (std::string& line : split(text, '\n')) {
+      const bool known = line.empty() || std::ranges::find(out, line) != out.end();
+      if (!known) out.push_back(std::move(line));
+    }
+  }
+  return out;
 }
 
 Result<NextStep> RunRanks::next_step(const RankState& state) {

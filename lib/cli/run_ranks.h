@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace kernelpath::cli {
 
@@ -54,6 +55,9 @@ class RunRanks {
 
   // Launchers give standard input to the first rank alone: where `wanted`, all ranks read it.
   Result<void> share_input(bool wanted);
+
+  // Every line that any rank has, once, in the order of the ranks.
+  Result<std::vector<std::string>> lines_of_all(const std::vector<std::string>& own);
 
   template <class T>
   Result<T> agree_on(Result<T> own) {

@@ -1,5 +1,5 @@
 #include "comm/world.h"
-#include "run_checkpoint.h"
+#include "ranks_launch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,44 +17,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-bool has_ranks() { return !comm::mpi_library().empty() && *KERNELPATH_MPIEXEC != '\0'; }
-
-#define KERNELPATH_NEEDS_RANKS() \
-  if (!has_ranks()) GTEST_SKIP() << "this build has no MPI, or there is no mpirun"
-
-// Test machines have fewer processors than ranks, and tests may run as root.
-std::vector<std::string> launcher_options() {
-  if (!comm::mpi_library().starts_with("Open MPI")) return {};
-  return {"--allow-run-as-root",
-          "--oversubscribe",
-          "--bind-to",
-          "none",
-          "--mca",
-          "mpi_yield_when_idle",
-          "1"};
-}
-
-const std::string kProgram = std::string(KERNELPATH_BIN_DIR) + "/llm-run";
-
-Call ranks_call(int count, const std::vector<std::string>& arguments) {
-  Call call{.arguments = launcher_options(), .timeout_s = 120};
-  call.arguments.insert(call.arguments.end(), {"-np", std::to_string(count), kProgram});
-  call.arguments.insert(call.arguments.end(), arguments.begin(), arguments.end());
-  return call;
-}
-
-Outcome run_ranks(int count, const std::vector<std::string>& arguments) {
-  return run_program(KERNELPATH_MPIEXEC, ranks_call(count, arguments));
-}
-
-std::int64_t count_of(const std::string& text, const std::string& part) {
-  std::int64_t count = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
-    ++count;
-  }
-  return count;
-}
 
 struct Grid {
   std::string checkpoint;
@@ -138,7 +100,7 @@ TEST(RanksInput, StandardInput_IsThatOfAllRanks) {
   KERNELPATH_NEEDS_RANKS();
   Call call = ranks_call(2, {checkpoint(kLlama), "--dcp", "2", "-p", "-", "-n", "4"});
   call.input = "Hello";
-  const Outcome outcome = run_program(KERNELPATH_MPIEXEC, call);
+  const Outcome outcome = launch(call);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const Outcome alone = run({checkpoint(kLlama), "-p", "Hello", "-n", "4"});
   EXPECT_EQ(outcome.out, alone.out);
@@ -194,9 +156,8 @@ TEST(RanksFail, OneRankAlone_EndsAllWithItsErrorAndCode) {
   std::filesystem::remove(broken + "/model.safetensors");
   const auto mixed = [&](const std::string& first, const std::string& second) {
     Call call = ranks_call(1, {first, "-p", "x", "-n", "4", "--tp", "2"});
-    call.arguments.insert(call.arguments.end(),
-                          {":", "-np", "1", kProgram, second, "-p", "x", "-n", "4", "--tp", "2"});
-    return run_program(KERNELPATH_MPIEXEC, call);
+    add_ranks(call, 1, {second, "-p", "x", "-n", "4", "--tp", "2"});
+    return launch(call);
   };
   const Outcome no_folder = mixed(checkpoint(kLlama), folder.path("nothing"));
   EXPECT_EQ(no_folder.exit_code, 3) << no_folder.err;
