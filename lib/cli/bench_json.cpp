@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "cli/bench_document.h"
 #include "json/writer.h"
 
@@ -193,6 +194,45 @@ std::string field(std::string_view text) {
 
 std::string number(double value) { return fmt::format("{:.9g}", value); }
 
+std::string problems_of(const Row& row) {
+  return row.error ? row.error->text() : join(row.problems, "; ");
+}
+
+// Cache state, times and rates; empty where there are none.
+std::vector<std::string> csv_results(const Row& row) {
+  const bool limited = row.limit_rate > 0;
+  const bench::Summary& summary = row.measured.summary;
+  return {std::string(bench::cache_state_name(row.cache)),
+          number(row.work.bytes),
+          number(row.work.flops),
+          number(summary.median),
+          number(summary.noise),
+          fmt::format("{}", row.measured.samples.size()),
+          number(row.rate()),
+          limited ? number(row.of_limit()) : "",
+          limited ? number(row.t0_s()) : ""};
+}
+
+std::vector<std::string> csv_fields(const Row& row) {
+  std::vector<std::string> out = {field(bench::key_of(row.shape)),
+                                  std::string(bench::case_info(row.shape.kind).name),
+                                  field(row.kernel)};
+  std::vector<std::string> results(9);
+  if (row.error) {
+    results[1] = number(row.work.bytes);
+    results[2] = number(row.work.flops);
+  } else {
+    results = csv_results(row);
+  }
+  out.insert(out.end(), results.begin(), results.end());
+  const bench::PeerRow* const peer = best_peer(row);
+  out.push_back(peer == nullptr ? "" : field(peer->name));
+  out.push_back(peer == nullptr ? "" : number(*peer->median_s));
+  out.emplace_back(row.valid() ? "true" : "false");
+  out.push_back(field(problems_of(row)));
+  return out;
+}
+
 }  // namespace
 
 std::string bench_json(const BenchDocument& document) {
@@ -221,33 +261,7 @@ std::string bench_csv(const BenchDocument& document) {
   std::string out =
       "key,case,kernel,cache,bytes,flops,median_s,noise,samples,rate,of_limit,t0_s,best_peer,"
       "peer_median_s,valid,problems\n";
-  for (const Row& row : document.rows) {
-    std::string problems = row.error ? row.error->text() : "";
-    for (const std::string& problem : row.problems) {
-      problems += (problems.empty() ? "" : "; ") + problem;
-    }
-    const bool limited = !row.error && row.limit_rate > 0;
-    const bench::PeerRow* const peer = best_peer(row);
-    const std::vector<std::string> fields = {
-        field(bench::key_of(row.shape)),
-        std::string(bench::case_info(row.shape.kind).name),
-        field(row.kernel),
-        row.error ? "" : std::string(bench::cache_state_name(row.cache)),
-        number(row.work.bytes),
-        number(row.work.flops),
-        row.error ? "" : number(row.measured.summary.median),
-        row.error ? "" : number(row.measured.summary.noise),
-        row.error ? "" : fmt::format("{}", row.measured.samples.size()),
-        row.error ? "" : number(row.rate()),
-        limited ? number(row.of_limit()) : "",
-        limited ? number(row.t0_s()) : "",
-        peer == nullptr ? "" : field(peer->name),
-        peer == nullptr ? "" : number(*peer->median_s),
-        row.valid() ? "true" : "false",
-        field(problems)};
-    for (std::size_t i = 0; i < fields.size(); ++i) out += (i == 0 ? "" : ",") + fields[i];
-    out += "\n";
-  }
+  for (const Row& row : document.rows) out += join(csv_fields(row), ",") + "\n";
   return out;
 }
 
