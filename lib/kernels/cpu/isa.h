@@ -35,6 +35,10 @@ constexpr std::string_view isa_name(Isa isa) {
 bool has_isa(Isa isa);
 // The set whose vectors it computes with: of kAmx those of kAvx512.
 constexpr Isa vector_isa(Isa isa) { return isa == Isa::kAmx ? Isa::kAvx512 : isa; }
+// What computes which phase, for a reader.
+constexpr std::string_view isa_phases(Isa isa) {
+  return isa == Isa::kAmx ? "avx512, batches and prompts amx" : isa_name(isa);
+}
 // The fastest set that there is.
 Isa best_isa();
 // By name; nothing for a name that is no set.
