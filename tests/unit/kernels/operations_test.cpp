@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <thread>
 #include <vector>
 
 namespace kernelpath::kernels {
@@ -301,6 +302,82 @@ TEST(IndexSelect, BestKeys_AscendingAndPaddedWithMinusOne) {
                       .scratch_stride = 4});
   });
   EXPECT_EQ(selected, (std::vector<std::int32_t>{0, 1, 1, 2, 1, 3}));
+}
+
+// Two shards of a cache: two heads of one token, one head of which only the second shard sees.
+TEST(Merge, Shards_WeighByTheirKeysAndSinksJoinOnce) {
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  const float nan = std::nanf("");
+  const std::vector<float> parts_o = {1.0F, 2.0F, nan, nan, 3.0F, 6.0F, 5.0F, 7.0F};
+  const std::vector<float> parts_lse = {0.0F, kNone, std::log(3.0F), 1.0F};
+  std::vector<float> o(4);
+  MergeParams params{.parts = 2,
+                     .n = 1,
+                     .heads = 2,
+                     .dim = 2,
+                     .parts_o = parts_o.data(),
+                     .parts_lse = parts_lse.data(),
+                     .o = o.data()};
+  run([&](Ops& ops) { ops.merge(params); });
+  EXPECT_FLOAT_EQ(o[0], 2.5F);  // 1 to 3
+  EXPECT_FLOAT_EQ(o[1], 5.0F);
+  EXPECT_FLOAT_EQ(o[2], 5.0F);
+  EXPECT_FLOAT_EQ(o[3], 7.0F);
+  // A sink as heavy as both shards halves the first head; e to one of it takes half of the second.
+  const std::vector<float> sinks = {std::log(4.0F), 1.0F};
+  params.sinks = sinks.data();
+  run([&](Ops& ops) { ops.merge(params); });
+  EXPECT_FLOAT_EQ(o[0], 1.25F);
+  EXPECT_FLOAT_EQ(o[1], 2.5F);
+  EXPECT_FLOAT_EQ(o[2], 2.5F);
+  EXPECT_FLOAT_EQ(o[3], 3.5F);
+}
+
+TEST(Merge, OnlyEmptyShards_AreZero) {
+  const std::vector<float> parts_o(6, std::nanf(""));
+  const std::vector<float> parts_lse(3, -std::numeric_limits<float>::infinity());
+  std::vector<float> o = {8.0F, 8.0F};
+  run([&](Ops& ops) {
+    ops.merge({.parts = 3,
+               .n = 1,
+               .heads = 1,
+               .dim = 2,
+               .parts_o = parts_o.data(),
+               .parts_lse = parts_lse.data(),
+               .o = o.data()});
+  });
+  EXPECT_EQ(o[0], 0.0F);
+  EXPECT_EQ(o[1], 0.0F);
+}
+
+// Of an embedding that is split by rows, a token of another rank's is one below 0.
+TEST(Embed, TokenBelowZero_IsARowOfZeros) {
+  const std::vector<float> table = {1.0F, 2.0F, 3.0F, 4.0F};
+  WeightMatrix matrix{.format = WeightFormat::kF32, .rows = 2, .cols = 2};
+  matrix.data = reinterpret_cast<const std::byte*>(table.data());
+  matrix.row_bytes = 8;
+  const std::vector<std::int32_t> tokens = {1, -1, 0};
+  std::vector<float> y(6, 9.0F);
+  run([&](Ops& ops) { ops.embed(matrix, tokens, 2.0F, y.data()); });
+  EXPECT_EQ(y, (std::vector<float>{6.0F, 8.0F, 0.0F, 0.0F, 2.0F, 4.0F}));
+}
+
+TEST(Once, RunsOnTheCallersThread_BeforeAnyGoesOn) {
+  const std::thread::id caller = std::this_thread::get_id();
+  int count = 0;
+  run(
+      [&](Ops& ops) {
+        for (int round = 1; round <= 20; ++round) {
+          ops.once([&] {
+            EXPECT_EQ(std::this_thread::get_id(), caller);
+            ++count;
+          });
+          EXPECT_EQ(count, round);
+          ops.once([] {});  // nobody counts on while others look
+        }
+      },
+      4);
+  EXPECT_EQ(count, 20);
 }
 
 TEST(Team, Shares_CoverEverythingOnce) {
