@@ -425,7 +425,7 @@ void multiply_block(const Block& block) {
 bool takes(const MatmulPart& part) {
   constexpr std::int64_t kInPlace = 8;
   constexpr std::int64_t kCodes = 8;
-  constexpr std::int64_t kCut = 48;
+  constexpr std::int64_t kCut = 32;
   switch (part.w.format) {
     case WeightFormat::kBf16:
       return part.n >= kInPlace;
