@@ -111,8 +111,8 @@ TEST(PagedAttention, LaterValuesOfAPromptThatAreNoNumbers_StayThere) {
   for (const float bad : {kNan, kInfinity, -kInfinity}) {
     PagedCase clean(heads(4, 2, 64), {{40, 40}}, {});
     PagedCase broken = clean;
-    std::fill_n(broken.v[0].end() - 2 * 64, 2 * 64, bad);
-    std::fill_n(broken.k[0].end() - 2 * 64, 2 * 64, bad);
+    std::fill_n(broken.v[0].end() - std::int64_t{2} * 64, 2 * 64, bad);
+    std::fill_n(broken.k[0].end() - std::int64_t{2} * 64, 2 * 64, bad);
     broken.fill();
     for (const Isa isa : isas()) {
       const Output wanted = clean.run(isa);

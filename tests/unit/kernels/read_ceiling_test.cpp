@@ -20,7 +20,8 @@ std::uint64_t sum_of(TeamPool& pool, std::span<const std::byte> memory,
 }
 
 TEST(ReadMemory, EveryPattern_ReadsEveryWord) {
-  constexpr std::int64_t kBytes = 64 * 4 * 3 * 50;  // whole lines for 4 streams of 3 threads
+  constexpr std::int64_t kBytes =
+      std::int64_t{64} * 4 * 3 * 50;  // whole lines for 4 streams of 3 threads
   TeamPool pool(3);
   const Result<HugeMemory> memory = make_read_memory(pool, kBytes);
   ASSERT_TRUE(memory);
@@ -44,7 +45,7 @@ TEST(ReadMemory, EveryPattern_ReadsEveryWord) {
 
 TEST(ReadMemory, MemoryOfNoMultipleOfTheStreams_ReadsNothingBehindIt) {
   TeamPool pool(2);
-  const Result<HugeMemory> memory = make_read_memory(pool, 64 * 32);
+  const Result<HugeMemory> memory = make_read_memory(pool, std::int64_t{64} * 32);
   ASSERT_TRUE(memory);
   const std::span<const std::byte> all = bytes_of(*memory);
   for (const ReadPattern& pattern : kReadPatterns) {
