@@ -27,43 +27,34 @@ constexpr std::int64_t kWorkspaceBytes = std::int64_t{64} << 20;
 
 using Handle = struct cublasContext*;
 
-class Cublas {
- public:
-  static const Cublas& library() {
-    static const Cublas kLibrary;
-    return kLibrary;
-  }
-
-  int (*create)(Handle*) = nullptr;
-  int (*destroy)(Handle) = nullptr;
-  int (*set_stream)(Handle, void*) = nullptr;
-  int (*set_workspace)(Handle, void*, std::size_t) = nullptr;
-  int (*gemm)(Handle, int, int, int, int, int, const void*, const void*, int, int, const void*, int,
-              int, const void*, void*, int, int, int, int) = nullptr;
+struct Cublas {
+  hardware::DriverLibrary library = hardware::DriverLibrary("libcublas.so.13");
+  int (*create)(Handle*) = library.function<int (*)(Handle*)>("cublasCreate_v2");
+  int (*destroy)(Handle) = library.function<int (*)(Handle)>("cublasDestroy_v2");
+  int (*set_stream)(Handle, void*) = library.function<int (*)(Handle, void*)>("cublasSetStream_v2");
+  int (*set_workspace)(Handle, void*, std::size_t) =
+      library.function<int (*)(Handle, void*, std::size_t)>("cublasSetWorkspace_v2");
+  using Gemm = int (*)(Handle, int, int, int, int, int, const void*, const void*, int, int,
+                       const void*, int, int, const void*, void*, int, int, int, int);
+  Gemm gemm = library.function<Gemm>("cublasGemmEx");
 
   [[nodiscard]] bool complete() const {
     return create != nullptr && destroy != nullptr && set_stream != nullptr &&
            set_workspace != nullptr && gemm != nullptr;
   }
-
- private:
-  Cublas() : library_("libcublas.so.13") {
-    create = library_.function<decltype(create)>("cublasCreate_v2");
-    destroy = library_.function<decltype(destroy)>("cublasDestroy_v2");
-    set_stream = library_.function<decltype(set_stream)>("cublasSetStream_v2");
-    set_workspace = library_.function<decltype(set_workspace)>("cublasSetWorkspace_v2");
-    gemm = library_.function<decltype(gemm)>("cublasGemmEx");
-  }
-
-  hardware::DriverLibrary library_;
 };
+
+const Cublas& cublas_library() {
+  static const Cublas kLibrary;
+  return kLibrary;
+}
 
 class MatrixJob : public Job {
  public:
   MatrixJob(CudaMachine& machine, Shape shape) : machine_(&machine), shape_(std::move(shape)) {}
 
   Result<void> prepare() {
-    const Cublas& cublas = Cublas::library();
+    const Cublas& cublas = cublas_library();
     if (!cublas.complete()) {
       return fail({.code = ErrorCode::kUnavailable,
                    .message = "matrix-rate is cuBLAS's on CUDA, and libcublas.so.13 is not there"});
@@ -133,7 +124,7 @@ class MatrixJob : public Job {
 
  private:
   struct Release {
-    void operator()(Handle handle) const { Cublas::library().destroy(handle); }
+    void operator()(Handle handle) const { cublas_library().destroy(handle); }
   };
 
   Result<void> fill(Buffer& buffer, std::int64_t bytes, const BitPattern& pattern) {
@@ -155,10 +146,10 @@ class MatrixJob : public Job {
     const float zero = 0.0F;
     const auto rows = static_cast<int>(shape_.rows);
     const auto cols = static_cast<int>(shape_.cols);
-    const int status = Cublas::library().gemm(handle_.get(), kTranspose, kNoTranspose, rows,
-                                              static_cast<int>(shape_.batch), cols, &one, w_.data(),
-                                              kBf16, cols, x_.data(), kBf16, cols, &zero, y_.data(),
-                                              kBf16, rows, kCompute32F, kDefaultAlgorithm);
+    const int status = cublas_library().gemm(handle_.get(), kTranspose, kNoTranspose, rows,
+                                             static_cast<int>(shape_.batch), cols, &one, w_.data(),
+                                             kBf16, cols, x_.data(), kBf16, cols, &zero, y_.data(),
+                                             kBf16, rows, kCompute32F, kDefaultAlgorithm);
     if (status == 0) return {};
     return fail({.code = ErrorCode::kRuntime,
                  .message = "cublasGemmEx failed with " + std::to_string(status)});

@@ -326,11 +326,15 @@ TEST(Bench, Interruption_PrintsTheFinishedShapes) {
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 1) << outcome.out;
 }
 
-TEST(Bench, PicturesWithoutGnuplot_SayWhatToInstall) {
-  std::vector<std::string> arguments = tiny({"--format", "svg"});
-  arguments.insert(arguments.end(), kQuick.begin(), kQuick.end());
-  const Outcome outcome =
-      run_program("llm-bench", {.arguments = arguments, .environment = {{"PATH", "/nonexistent"}}});
+TEST(Bench, Pictures_AreSvgOrSayWhatToInstall) {
+  const TemporaryFolder folder;
+  const std::string roofline = folder.path("roofline.svg");
+  const Outcome outcome = bench(tiny({"--format", "svg", "--roofline", roofline}));
+  if (outcome.exit_code == 0) {
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("<svg"), HasSubstr("share of the limit")));
+    EXPECT_THAT(read_file(roofline), HasSubstr("operations a byte"));
+    return;
+  }
   EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("gnuplot"));
   EXPECT_THAT(outcome.out, IsEmpty());
