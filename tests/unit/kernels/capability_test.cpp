@@ -74,7 +74,10 @@ PagedCase case_of(const LayerRequest& request, const attention::Geometry& geomet
   PagedCase paged(
       geometry, {{3, 300}, {1, 20}},
       {.type = request.kv_type, .layout = request.layout, .page_size = request.page_size});
-  if (request.sinks) paged.sinks.assign(static_cast<std::size_t>(geometry.num_heads), 1.0F);
+  // With shards, sinks join where those are merged.
+  if (request.sinks && request.context_parallel == 1) {
+    paged.sinks.assign(static_cast<std::size_t>(geometry.num_heads), 1.0F);
+  }
   if (request.sparse) {
     paged.selected_stride = 8;
     for (int token = 0; token < 4; ++token) {
