@@ -151,8 +151,8 @@ Result<std::vector<Shape>> shapes_of(const Section& section, const std::string& 
   if (shapes->size() == 1) return shapes;
   // One section with ranges gives shapes that must not share a name.
   for (Shape& shape : *shapes) {
-    shape.name = fmt::format("{} ({}, {})", section.name, bench::describe(shape),
-                             bench::variant(shape));
+    shape.name =
+        fmt::format("{} ({}, {})", section.name, bench::describe(shape), bench::variant(shape));
   }
   return shapes;
 }
