@@ -69,6 +69,7 @@ using Products = std::array<std::array<float, kTile * kTile>, 4>;
 // Products of a block of rows with one or two tiles of tokens. Tiles 0 to 3 are the sums, 4 and 5
 // the rows, 6 and 7 the tokens.
 template <int LeftPieces, bool Two>
+// NOLINTNEXTLINE(readability-function-size): every intrinsic of a tile is a block of statements
 void multiply(const LeftTiles& left, const std::byte* tokens, std::int64_t steps, Products& out) {
   _tile_zero(0);
   _tile_zero(1);
@@ -163,7 +164,7 @@ void multiply_tokens(const MatmulPart& part, const LeftTiles& left, const std::b
 template <int LeftPieces>
 inline void put_columns(Columns columns, std::byte* to) {
 #pragma GCC unroll 2
-  for (int piece = 0; piece < LeftPieces; ++piece) {
+  for (std::int64_t piece = 0; piece < LeftPieces; ++piece) {
     _mm512_store_si512(to + piece * 2 * kTileBytes, take_piece(columns));
   }
 }
