@@ -229,20 +229,8 @@ void append_new(std::vector<std::string>& out, std::string word) {
   if (std::find(out.begin(), out.end(), word) == out.end()) out.push_back(std::move(word));
 }
 
-}  // namespace
-
-Result<std::string> list_text(const Settings& settings, std::string_view kind, bool json) {
-  const std::string name = to_lower(kind);
-  KERNELPATH_TRY(tables, rows_of(settings, name));
-  if (json) return rows_json(tables, name);
-  if (settings.text(Option::kFormat) == "md") {
-    return report::render_markdown(rows_blocks(tables, name));
-  }
-  return report::render_text(rows_blocks(tables, name),
-                             {.width = settings.integer(Option::kWidth).value_or(0)});
-}
-
-std::vector<std::string> table_words(std::string_view table) {
+// Words of the tables that no engine has a part in; nullopt for the others.
+std::optional<std::vector<std::string>> own_words(std::string_view table) {
   std::vector<std::string> out;
   if (table == "kinds") return all_kinds();
   if (table == "devices") {
@@ -259,6 +247,39 @@ std::vector<std::string> table_words(std::string_view table) {
     out.insert(out.end(), {"all", "none"});
     return out;
   }
+  return std::nullopt;
+}
+
+void append_engine_words(const Engine& engine, std::string_view table,
+                         std::vector<std::string>& out) {
+  if (table == "engines") {
+    append_new(out, std::string(engine.name()));
+    append_new(out, fmt::format("{}@{}", engine.name(), engine.version()));
+  } else if (table == "codes" || table == "rules") {
+    for (const engines::RuleInfo& rule : engines::listed_rules(engine)) {
+      append_new(out, std::string(rule.id));
+    }
+  } else {
+    for (const TableRow& row : engine.table(table)) append_new(out, row.name);
+  }
+}
+
+}  // namespace
+
+Result<std::string> list_text(const Settings& settings, std::string_view kind, bool json) {
+  const std::string name = to_lower(kind);
+  KERNELPATH_TRY(tables, rows_of(settings, name));
+  if (json) return rows_json(tables, name);
+  if (settings.text(Option::kFormat) == "md") {
+    return report::render_markdown(rows_blocks(tables, name));
+  }
+  return report::render_text(rows_blocks(tables, name),
+                             {.width = settings.integer(Option::kWidth).value_or(0)});
+}
+
+std::vector<std::string> table_words(std::string_view table) {
+  if (std::optional<std::vector<std::string>> own = own_words(table)) return *std::move(own);
+  std::vector<std::string> out;
   if (table == "engines") out.emplace_back("all");
   if (table == "codes") {
     for (const ErrorInfo& info : error_table()) out.emplace_back(info.id);
@@ -266,18 +287,7 @@ std::vector<std::string> table_words(std::string_view table) {
   if (table == "codes" || table == "rules") {
     for (std::string& id : feature_rule_ids()) append_new(out, std::move(id));
   }
-  for (const Engine* engine : engines::all_engines()) {
-    if (table == "engines") {
-      append_new(out, std::string(engine->name()));
-      append_new(out, fmt::format("{}@{}", engine->name(), engine->version()));
-    } else if (table == "codes" || table == "rules") {
-      for (const engines::RuleInfo& rule : engines::listed_rules(*engine)) {
-        append_new(out, std::string(rule.id));
-      }
-    } else {
-      for (const TableRow& row : engine->table(table)) append_new(out, row.name);
-    }
-  }
+  for (const Engine* engine : engines::all_engines()) append_engine_words(*engine, table, out);
   return out;
 }
 
