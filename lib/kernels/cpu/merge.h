@@ -27,6 +27,34 @@ struct MergeSize {
   std::int64_t dim = 0;
 };
 
+// What a unit of an lse is in natural ones.
+template <attention::LogBase Base>
+inline constexpr double kNaturalUnit =
+    Base == attention::LogBase::kE ? 1.0 : 0.69314718055994530942;
+
+// One row of merge_attention() below: writes o [dim] and returns the natural lse.
+template <attention::LogBase Base>
+double merge_row(std::span<const AttentionPart<Base>> parts, const MergeSize& size,
+                 std::int64_t row, double sink, float* o) {
+  const auto exponent = [&](const AttentionPart<Base>& part) {
+    return static_cast<double>(part.lse.data[row]) * kNaturalUnit<Base>;
+  };
+  double maximum = sink;
+  for (const auto& part : parts) maximum = std::fmax(maximum, exponent(part));
+  for (std::int64_t d = 0; d < size.dim; ++d) o[d] = 0.0F;
+  if (maximum == -std::numeric_limits<double>::infinity()) return maximum;
+  double sum = std::exp(sink - maximum);
+  for (const auto& part : parts) sum += std::exp(exponent(part) - maximum);
+  for (const auto& part : parts) {
+    const double weight = std::exp(exponent(part) - maximum) / sum;
+    if (weight == 0) continue;
+    for (std::int64_t d = 0; d < size.dim; ++d) {
+      o[d] += static_cast<float>(weight * static_cast<double>(part.o[row * size.dim + d]));
+    }
+  }
+  return maximum + std::log(sum);
+}
+
 // Attention over all keys from attention over disjoint parts of them: parts of one base only, which
 // their types say. `sinks` ([rows], natural logits, one more term in the denominator) join here and
 // must not be in the parts already; null: none. A part without keys (lse -inf) does not count,
@@ -34,34 +62,12 @@ struct MergeSize {
 template <attention::LogBase Base>
 void merge_attention(std::span<const AttentionPart<Base>> parts, const MergeSize& size,
                      const float* sinks, const MergedAttention<Base>& merged) {
-  // Base 2 and base e differ in the unit of the exponents only.
-  constexpr double kUnit = Base == attention::LogBase::kE ? 1.0 : 0.69314718055994530942;
   constexpr double kNone = -std::numeric_limits<double>::infinity();
   for (std::int64_t row = 0; row < size.rows; ++row) {
-    double maximum = sinks != nullptr ? static_cast<double>(sinks[row]) : kNone;
-    for (const auto& part : parts) {
-      maximum = std::fmax(maximum, static_cast<double>(part.lse.data[row]) * kUnit);
-    }
-    float* o = merged.o + row * size.dim;
-    for (std::int64_t d = 0; d < size.dim; ++d) o[d] = 0.0F;
-    double sum = 0;
-    if (maximum != kNone) {
-      if (sinks != nullptr) sum += std::exp(static_cast<double>(sinks[row]) - maximum);
-      for (const auto& part : parts) {
-        sum += std::exp(static_cast<double>(part.lse.data[row]) * kUnit - maximum);
-      }
-      for (const auto& part : parts) {
-        const double weight =
-            std::exp(static_cast<double>(part.lse.data[row]) * kUnit - maximum) / sum;
-        if (weight == 0) continue;
-        for (std::int64_t d = 0; d < size.dim; ++d) {
-          o[d] += static_cast<float>(weight * static_cast<double>(part.o[row * size.dim + d]));
-        }
-      }
-    }
-    if (merged.lse.data == nullptr) continue;
-    merged.lse.data[row] =
-        static_cast<float>(maximum == kNone ? kNone : (maximum + std::log(sum)) / kUnit);
+    const double sink = sinks != nullptr ? static_cast<double>(sinks[row]) : kNone;
+    const double lse = merge_row(parts, size, row, sink, merged.o + row * size.dim);
+    if (merged.lse.data != nullptr)
+      merged.lse.data[row] = static_cast<float>(lse / kNaturalUnit<Base>);
   }
 }
 
