@@ -45,7 +45,7 @@ struct DecodeConfig {
 
   // Warps merge through shared memory, 8 rows of so many elements at a time. The padding keeps the
   // rows that one store instruction touches in different banks.
-  static constexpr int kMergeDims = Dim < 128 ? Dim : 128;
+  static constexpr int kMergeDims = Dim < 128 ? Dim : 128;  // NOLINT(bugprone-branch-clone): at 128
   static constexpr int kMergePitch = kMergeDims + 4;
   static constexpr int kMergeBytes = kWarps * 8 * (kMergePitch * 4 + 8);
   static constexpr int shared_bytes(int merge_buffers) {
