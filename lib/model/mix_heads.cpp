@@ -38,17 +38,16 @@ void norm_heads(const LayerPass& at, const Vector& weight, float* rows, std::int
                 std::int64_t stride) {
   const DecoderSpec& spec = at.pass.spec;
   const bool whole = spec.qk_norm == QkNorm::kWhole;
-  kernels::NormParams params{
-      .kind = kernels::NormKind::kRms,
-      .n = at.pass.n,
-      .groups = whole ? 1 : heads,
-      .dim = whole ? weight.size() : spec.head_dim,
-      .x = rows,
-      .x_stride = stride,
-      .y_stride = stride,
-      .weight = weight.data,
-      .weight_offset = weight.exists() ? spec.family->norm_offset : 0.0F,
-      .eps = spec.eps};
+  kernels::NormParams params{.kind = kernels::NormKind::kRms,
+                             .n = at.pass.n,
+                             .groups = whole ? 1 : heads,
+                             .dim = whole ? weight.size() : spec.head_dim,
+                             .x = rows,
+                             .x_stride = stride,
+                             .y_stride = stride,
+                             .weight = weight.data,
+                             .weight_offset = weight.exists() ? spec.family->norm_offset : 0.0F,
+                             .eps = spec.eps};
   params.y = rows;
   if (whole && at.pass.ranks.splits_tensors()) {
     norm_all_heads(at, params);
