@@ -1,5 +1,6 @@
 // Logits must not depend on who else is in the batch, on threads, or on how a prompt is cut: not by
-// a bit with vectors; with AMX, whose batches round activations to 16 bits, by less than a near-tie.
+// a bit with vectors; with AMX, whose batches round activations to 16 bits, by less than a
+// near-tie.
 #include "config/load.h"
 #include "kernels/cpu/executor.h"
 #include "kv/paged_storage.h"

@@ -81,7 +81,8 @@ TEST_P(RanksOf, LogitsAreThoseOfOneRank_AndTheSameOnAll) {
     largest = std::max(largest, std::abs(expected[i]));
     difference = std::max(difference, std::abs(expected[i] - found[0][i]));
   }
-  // Batches of AMX keep 17 bits of an activation, and a rank's halves of a sum round for themselves.
+  // Batches of AMX keep 17 bits of an activation, and a rank's halves of a sum round for
+  // themselves.
   EXPECT_LE(difference, 5e-5F * std::max(largest, 1.0F));
   EXPECT_GT(largest, 0.0F);
 }

@@ -1,10 +1,11 @@
 // Compiled for AVX-512 (BF16 too) and AMX-BF16; called only where processor and system have them.
 //
 // Attention of many query rows (prompts) over one tile of keys, in bfloat16 tiles with float32
-// sums. A float32 query row goes in as three bfloat16 numbers, which together are all of it; keys
-// and values of bfloat16 as they are, others as two, which is all of a float16 and leaves out 2^-17
-// of a float32; a probability as two. The softmax between the products is that of the AVX-512 unit,
-// and so is everything for a few rows, where reading the cache is what takes the time.
+// sums. A float32 query or key goes in as three bfloat16 numbers, which together are all of it, for
+// the error of a large score is one of its weight; a float16 as two, which are all of it too.
+// Values of float32 and probabilities go in as two, which leave out 2^-17. The softmax between the
+// products is that of the AVX-512 unit, and so is everything for a few rows, where reading the
+// cache is what takes the time.
 //
 // Keys are the left tiles as they lie, 16 tokens by 32 values; queries the right ones, packed once
 // a tile of keys. Values are the right tiles, two tokens to a column; probabilities the left ones.
@@ -34,7 +35,8 @@ constexpr std::int64_t kMaxSteps = kMaxDim / kStep;
 constexpr std::int64_t kRowTiles = kBlockRows / kSide;
 constexpr std::int64_t kTokenSteps = kTileTokens / kStep;
 constexpr std::int64_t kQueryPieces = 3;
-constexpr std::int64_t kPieces = 2;  // of keys, values and probabilities
+constexpr std::int64_t kKeyPieces = 3;  // room for them: a float32 needs three, see key_pieces()
+constexpr std::int64_t kPieces = 2;     // of values and probabilities
 // Fewer rows go to the AVX-512 unit.
 constexpr std::int64_t kLeastRows = 9;
 
@@ -42,7 +44,7 @@ using TileData = std::array<std::byte, kTileBytes>;
 
 struct alignas(64) Scratch {
   std::array<TileData, kMaxSteps * kRowTiles * kQueryPieces> queries;
-  std::array<TileData, kMaxSteps * kPieces> keys;  // of 16 tokens
+  std::array<TileData, kMaxSteps * kKeyPieces> keys;  // of 16 tokens
   std::array<TileData, kTokenSteps * kRowTiles * kPieces> weights;
   std::array<TileData, kTokenSteps*(kMaxDim / kSide) * kPieces> values;
   std::array<TileData, 4> out;
@@ -177,18 +179,24 @@ void pack_queries(const TileJob& job, Scratch& scratch) {
   }
 }
 
+constexpr int key_pieces(DataType type) {
+  if (type == DataType::kBf16) return 1;
+  return type == DataType::kF32 ? 3 : 2;
+}
+
 // Row `row` of the left tiles [step][piece] of keys.
 template <DataType Type>
 void pack_key(const std::byte* key, std::int64_t dim, std::int64_t row, Scratch& scratch) {
   for (std::int64_t step = 0; step * kStep < dim; ++step) {
-    auto* out = scratch.keys[static_cast<std::size_t>(step * kPieces)].data() + row * 64;
+    auto* out = scratch.keys[static_cast<std::size_t>(step * kKeyPieces)].data() + row * 64;
     const std::int64_t d = step * kStep;
     if constexpr (Type == DataType::kBf16) {
       _mm512_storeu_si512(out, _mm512_maskz_loadu_epi16(first_words(dim - d), key + d * 2));
     } else {
       Columns columns{.low = stored<Type>(key, d, dim), .high = stored<Type>(key, d + kSide, dim)};
-      _mm512_storeu_si512(out, take_piece(columns));
-      _mm512_storeu_si512(out + kTileBytes, take_piece(columns));
+      for (std::int64_t p = 0; p < key_pieces(Type); ++p) {
+        _mm512_storeu_si512(out + p * kTileBytes, take_piece(columns));
+      }
     }
   }
 }
@@ -221,20 +229,27 @@ void multiply_keys(const TileJob& job, std::int64_t row, std::int64_t first, Scr
   _tile_zero(0);
   _tile_zero(1);
   for (std::int64_t step = 0; step < steps; ++step) {
-    const auto* keys = scratch.keys[static_cast<std::size_t>(step * kPieces)].data();
+    const auto* keys = scratch.keys[static_cast<std::size_t>(step * kKeyPieces)].data();
     const std::int64_t tile = step * kRowTiles + row / kSide;
     const auto* queries = scratch.queries[static_cast<std::size_t>(tile * kQueryPieces)].data();
     _tile_loadd(2, keys, 64);
-    if constexpr (KeyPieces == 2) _tile_loadd(3, keys + kTileBytes, 64);
+    if constexpr (KeyPieces > 1) _tile_loadd(3, keys + kTileBytes, 64);
+    if constexpr (KeyPieces > 2) _tile_loadd(6, keys + 2 * kTileBytes, 64);
     for (std::int64_t p = 0; p < kQueryPieces; ++p) {
       _tile_loadd(4, queries + p * kTileBytes, 64);
       _tile_loadd(5, queries + (kQueryPieces + p) * kTileBytes, 64);
       _tile_dpbf16ps(0, 2, 4);
       _tile_dpbf16ps(1, 2, 5);
-      if constexpr (KeyPieces == 2) {
+      // What is left out is below the last bit of a float32 product.
+      if constexpr (KeyPieces > 1) {
         if (p + 1 == kQueryPieces) continue;
         _tile_dpbf16ps(0, 3, 4);
         _tile_dpbf16ps(1, 3, 5);
+      }
+      if constexpr (KeyPieces > 2) {
+        if (p > 0) continue;
+        _tile_dpbf16ps(0, 6, 4);
+        _tile_dpbf16ps(1, 6, 5);
       }
     }
   }
@@ -246,11 +261,10 @@ void multiply_keys(const TileJob& job, std::int64_t row, std::int64_t first, Scr
 
 template <DataType Type>
 void score_tile(const TileJob& job, Scratch& scratch) {
-  constexpr int kKeyPieces = Type == DataType::kBf16 ? 1 : 2;
   for (std::int64_t first = 0; first < job.tokens; first += kSide) {
     pack_keys<Type>(job, first, scratch);
     for (std::int64_t row = 0; row < job.rows; row += 2 * kSide) {
-      multiply_keys<kKeyPieces>(job, row, first, scratch);
+      multiply_keys<key_pieces(Type)>(job, row, first, scratch);
     }
   }
 }
