@@ -41,14 +41,16 @@ class LargeModel : public ::testing::Test {
     return json::parse(outcome.out, "out").value().root;
   }
 
-  // Half of all that was predicted must be the model's, and the rest within a twentieth.
-  static void expect_predicted(const json::Value& document) {
+  // Half of all that was predicted must be the model's, and the rest within a twentieth, and
+  // `allowed_bytes` more.
+  static void expect_predicted(const json::Value& document, double allowed_bytes = 0) {
     const std::int64_t model = at(document, "plan", "construction_bytes");
     const std::int64_t before = at(document, "environment", "memory_before_bytes");
     const std::int64_t measured = at(document, "environment", "memory_construction_peak_bytes");
     const auto predicted = static_cast<double>(before + model);
     EXPECT_GT(model, before);
-    EXPECT_LT(std::abs(predicted - static_cast<double>(measured)), 0.05 * predicted)
+    EXPECT_LT(std::abs(predicted - static_cast<double>(measured)),
+              0.05 * predicted + allowed_bytes)
         << "predicted " << before << " + " << model << ", measured " << measured;
   }
 
@@ -70,7 +72,9 @@ TEST_F(LargeModel, ConstructionPeakOfConvertedWeights_IsToo) {
                                          "1", "--ignore-eos", "--json", "--threads", "2"});
   const json::Value document = document_of(outcome);
   EXPECT_GT(at(document, "plan", "construction_bytes"), at(document, "plan", "weight_bytes"));
-  expect_predicted(document);
+  // The stack and the buffer of each reading thread may lie in pages of 2 MiB: much for so small a
+  // model, and nobody's to predict.
+  expect_predicted(document, 2.0 * 2 * (2U << 20U));
 }
 
 TEST(DryRun, PrintsAllLedgers_AsTheRunHasThem) {
