@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <poll.h>
+#include <pty.h>
 #include <stdexcept>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -187,6 +188,35 @@ Outcome run_program(const std::string& program, const Call& call) {
   outcome.peak_memory_kib = usage.ru_maxrss;
   if (ended) outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return outcome;
+}
+
+std::pair<std::string, int> run_on_terminal(const std::string& program,
+                                            std::vector<std::string> arguments,
+                                            std::vector<std::string> environment) {
+  int master = -1;
+  const pid_t child = forkpty(&master, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    std::string path = std::string(KERNELPATH_BIN_DIR) + "/" + program;
+    std::vector<char*> argv = {path.data()};
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    std::vector<char*> envp;
+    for (std::string& variable : environment) envp.push_back(variable.data());
+    envp.push_back(nullptr);
+    execve(path.c_str(), argv.data(), envp.data());
+    _exit(127);
+  }
+  std::string out(1 << 20, '\0');
+  std::size_t size = 0;
+  ssize_t count = 0;
+  while ((count = read(master, out.data() + size, out.size() - size)) > 0) {
+    size += static_cast<std::size_t>(count);
+  }
+  out.resize(size);
+  int status = 0;
+  waitpid(child, &status, 0);
+  close(master);
+  return {out, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
 }
 
 Outcome inspect(std::vector<std::string> arguments) {

@@ -34,6 +34,13 @@ struct Outcome {
 // Runs a program of this build ("llm-inspect"), or the one of an absolute path, to its end.
 Outcome run_program(const std::string& program, const Call& call);
 
+// Runs a program of this build with a pseudo-terminal as all its streams and nothing but
+// `environment`
+// ("NAME=value"). What the terminal got, and the exit code, -1 where a signal ended it.
+std::pair<std::string, int> run_on_terminal(const std::string& program,
+                                            std::vector<std::string> arguments,
+                                            std::vector<std::string> environment);
+
 // llm-inspect with `arguments`.
 Outcome inspect(std::vector<std::string> arguments);
 

@@ -4,10 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <pty.h>
 #include <string>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -21,31 +18,9 @@ using ::testing::Not;
 
 // llm-run with a terminal as standard error, and standard output in a file. What the terminal got,
 // and the exit code.
-std::pair<std::string, int> run_on_terminal(std::vector<std::string> arguments,
-                                            const std::string& terminal) {
-  int master = -1;
-  const pid_t child = forkpty(&master, nullptr, nullptr, nullptr);
-  if (child == 0) {
-    std::string program = std::string(KERNELPATH_BIN_DIR) + "/llm-run";
-    std::vector<char*> argv = {program.data()};
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    std::string variable = "TERM=" + terminal;
-    char* const envp[] = {variable.data(), nullptr};
-    execve(program.c_str(), argv.data(), envp);
-    _exit(127);
-  }
-  std::string out(1 << 20, '\0');
-  std::size_t size = 0;
-  ssize_t count = 0;
-  while ((count = read(master, out.data() + size, out.size() - size)) > 0) {
-    size += static_cast<std::size_t>(count);
-  }
-  out.resize(size);
-  int status = 0;
-  waitpid(child, &status, 0);
-  close(master);
-  return {out, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+std::pair<std::string, int> run_with_progress(std::vector<std::string> arguments,
+                                              const std::string& terminal) {
+  return run_on_terminal("llm-run", std::move(arguments), {"TERM=" + terminal});
 }
 
 class RunProgress : public ::testing::Test {
@@ -67,7 +42,7 @@ class RunProgress : public ::testing::Test {
 };
 
 TEST_F(RunProgress, Batch_IsCountedOnATerminal_AndTheLineTakenBack) {
-  const auto [text, code] = run_on_terminal(batch(), "xterm");
+  const auto [text, code] = run_with_progress(batch(), "xterm");
   EXPECT_EQ(code, 0) << text;
   EXPECT_THAT(text, AllOf(HasSubstr("0/3 requests  0 tokens"), HasSubstr("1/3 requests"),
                           HasSubstr("2/3 requests"), HasSubstr("tokens/s"), EndsWith("\r\x1b[K")));
@@ -76,9 +51,9 @@ TEST_F(RunProgress, Batch_IsCountedOnATerminal_AndTheLineTakenBack) {
 
 TEST_F(RunProgress, NotWhereItIsUnwantedOrCannotBeTakenBack) {
   for (const std::string option : {"--no-progress", "--quiet", "--log-json"}) {
-    EXPECT_THAT(run_on_terminal(batch({option}), "xterm").first, Not(HasSubstr("requests")));
+    EXPECT_THAT(run_with_progress(batch({option}), "xterm").first, Not(HasSubstr("requests")));
   }
-  EXPECT_THAT(run_on_terminal(batch(), "dumb").first, Not(HasSubstr("requests")));
+  EXPECT_THAT(run_with_progress(batch(), "dumb").first, Not(HasSubstr("requests")));
 }
 
 TEST_F(RunProgress, NotInAPipe) {
@@ -89,13 +64,13 @@ TEST_F(RunProgress, NotInAPipe) {
 
 TEST_F(RunProgress, NotForOneRequest) {
   const auto [text, code] =
-      run_on_terminal({checkpoint(kLlama), "-p", "Hello", "-n", "3", "--ignore-eos"}, "xterm");
+      run_with_progress({checkpoint(kLlama), "-p", "Hello", "-n", "3", "--ignore-eos"}, "xterm");
   EXPECT_EQ(code, 0);
   EXPECT_THAT(text, Not(HasSubstr("requests")));
 }
 
 TEST_F(RunProgress, AnswersOnTheSameTerminal_StandOnLinesOfTheirOwn) {
-  const auto [text, code] = run_on_terminal(
+  const auto [text, code] = run_with_progress(
       {checkpoint(kLlama), "--prompts", prompts_, "-n", "3", "--ignore-eos"}, "xterm");
   EXPECT_EQ(code, 0) << text;
   for (const std::string id : {"1", "2", "3"}) {

@@ -7,9 +7,6 @@
 
 #include <csignal>
 #include <filesystem>
-#include <pty.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 // Streams, exit codes, determinism, pipes, signals and files (cli.md, section 1).
 
@@ -142,44 +139,21 @@ TEST(Streams, Help_IsTheAnswerToNothing) {
   EXPECT_THAT(outcome.err, HasSubstr("usage: llm-inspect"));
 }
 
-// Runs the program with a pseudo-terminal as standard input and output.
-std::pair<std::string, int> run_on_terminal(std::vector<std::string> arguments,
-                                            const std::string& environment) {
-  int master = -1;
-  const pid_t child = forkpty(&master, nullptr, nullptr, nullptr);
-  if (child == 0) {
-    std::string program = std::string(KERNELPATH_BIN_DIR) + "/llm-inspect";
-    std::vector<char*> argv = {program.data()};
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    std::string variable = environment;
-    char term[] = "TERM=xterm";
-    char* const envp[] = {term, variable.data(), nullptr};
-    execve(program.c_str(), argv.data(), envp);
-    _exit(127);
-  }
-  std::string out(1 << 16, '\0');
-  std::size_t size = 0;
-  ssize_t count = 0;
-  while ((count = read(master, out.data() + size, out.size() - size)) > 0) {
-    size += static_cast<std::size_t>(count);
-  }
-  out.resize(size);
-  int status = 0;
-  waitpid(child, &status, 0);
-  close(master);
-  return {out, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+// llm-inspect on a terminal.
+std::pair<std::string, int> inspect_on_terminal(std::vector<std::string> arguments,
+                                                const std::string& variable) {
+  return run_on_terminal("llm-inspect", std::move(arguments), {"TERM=xterm", variable});
 }
 
 TEST(Streams, Terminal_GetsColorUnlessNoColorIsSet) {
-  EXPECT_THAT(run_on_terminal({model()}, "A=B").first, HasSubstr("\x1b["));
-  EXPECT_THAT(run_on_terminal({model()}, "NO_COLOR=1").first, Not(HasSubstr("\x1b[")));
+  EXPECT_THAT(inspect_on_terminal({model()}, "A=B").first, HasSubstr("\x1b["));
+  EXPECT_THAT(inspect_on_terminal({model()}, "NO_COLOR=1").first, Not(HasSubstr("\x1b[")));
 }
 
 TEST(Streams, TerminalAsStandardInput_GetsTheShortHelp) {
   for (const std::vector<std::string>& call :
        {std::vector<std::string>{"-"}, std::vector<std::string>{"--batch", "-"}}) {
-    const auto [text, code] = run_on_terminal(call, "A=B");
+    const auto [text, code] = inspect_on_terminal(call, "A=B");
     EXPECT_EQ(code, 2);
     EXPECT_THAT(text, HasSubstr("usage: llm-inspect"));
   }

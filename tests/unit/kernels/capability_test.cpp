@@ -1,10 +1,9 @@
 #include "attention/backend_table.h"
 #include "attention/layer_request.h"
 #include "attention/layers.h"
-#include "kernels/cpu/append.h"
-#include "kernels/cpu/attention.h"
 #include "kernels/cpu/attention_unit.h"
 #include "kernels/cpu/team.h"
+#include "one_thread.h"
 #include "paged_case.h"
 
 #include <gmock/gmock.h>
@@ -32,19 +31,6 @@ using attention::DataType;
 using attention::Feature;
 using attention::LayerRequest;
 using ::testing::HasSubstr;
-
-class OneThread : public attention::Kernels {
- public:
-  explicit OneThread(cpu::Isa isa) : isa_(isa) {}
-  void append(const attention::AppendParams& params) override { cpu::paged_append({}, params); }
-  void attention(const attention::AttentionParams& params) override {
-    cpu::paged_attention({}, isa_, params, workspace_);
-  }
-
- private:
-  cpu::Isa isa_;
-  cpu::AttentionWorkspace workspace_{1};
-};
 
 LayerRequest plain() {
   return {.geometry = {.num_heads = 4,

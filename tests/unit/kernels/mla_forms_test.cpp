@@ -2,8 +2,7 @@
 // over keys and values that are expanded from them. Both are the same function.
 #include "attention/backend_table.h"
 #include "attention/layers.h"
-#include "kernels/cpu/append.h"
-#include "kernels/cpu/attention.h"
+#include "one_thread.h"
 #include "paged_case.h"
 
 #include <gtest/gtest.h>
@@ -27,19 +26,6 @@ constexpr attention::MlaDims kDims = {.q_lora_rank = 0,
                                       .v_head_dim = 24};
 constexpr std::int64_t kRow = 48 + 16;
 constexpr std::int64_t kQ = 32 + 16;
-
-class OneThread : public attention::Kernels {
- public:
-  explicit OneThread(cpu::Isa isa) : isa_(isa) {}
-  void append(const attention::AppendParams& params) override { cpu::paged_append({}, params); }
-  void attention(const attention::AttentionParams& params) override {
-    cpu::paged_attention({}, isa_, params, workspace_);
-  }
-
- private:
-  cpu::Isa isa_;
-  cpu::AttentionWorkspace workspace_{1};
-};
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
