@@ -2,6 +2,7 @@
 
 #include "base/build_info.h"
 #include "base/file.h"
+#include "base/processors.h"
 #include "base/text.h"
 #include "bench/cpu_target.h"
 #include "bench/cuda_target.h"
@@ -21,7 +22,6 @@
 
 #include <algorithm>
 #include <array>
-#include <thread>
 #include <unistd.h>
 
 namespace kernelpath::cli {
@@ -151,8 +151,7 @@ class BenchRun {
                    .value = shorten(settings_.text(Option::kDevice), 64)});
     }
     KERNELPATH_TRY(isa, chosen_isa(settings_));
-    const unsigned cores = std::max(std::thread::hardware_concurrency(), 1U);
-    const auto threads = settings_.integer(Option::kThreads).value_or(cores);
+    const auto threads = settings_.integer(Option::kThreads).value_or(usable_processors());
     target_ = bench::make_cpu_target({.threads = static_cast<int>(threads), .isa = isa});
     return {};
   }

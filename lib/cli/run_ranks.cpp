@@ -1,6 +1,7 @@
 #include "cli/run_ranks.h"
 
 #include "base/file.h"
+#include "base/processors.h"
 #include "base/text.h"
 #include "cli/terminal.h"
 
@@ -11,7 +12,6 @@
 #include <exception>
 #include <fcntl.h>
 #include <new>
-#include <sched.h>
 #include <thread>
 #include <unistd.h>
 
@@ -24,14 +24,6 @@ constexpr std::size_t kMaxInputBytes = std::size_t{256} << 20;
 int& kept_error_stream() {
   static int descriptor = -1;
   return descriptor;
-}
-
-// Processors that this process may use: launchers bind ranks to some of them.
-int usable_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(CPU_COUNT(&set), 1);
-  return static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
 }
 
 Result<std::string> own_input() {

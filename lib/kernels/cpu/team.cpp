@@ -1,5 +1,7 @@
 #include "kernels/cpu/team.h"
 
+#include "base/processors.h"
+
 #include <algorithm>
 
 namespace kernelpath::kernels::cpu {
@@ -19,7 +21,12 @@ void relax() {
 #endif
 }
 
+// Spinning is of use where all threads run at the same time.
+int spins_among(int threads, int spins) { return threads > usable_processors() ? 0 : spins; }
+
 }  // namespace
+
+Barrier::Barrier(int threads) : threads_(threads), spins_(spins_among(threads, kSpins)) {}
 
 void Barrier::wait() {
   const std::uint32_t generation = generation_.load(std::memory_order_acquire);
@@ -29,7 +36,7 @@ void Barrier::wait() {
     generation_.notify_all();
     return;
   }
-  for (int spin = 0; spin < kSpins; ++spin) {
+  for (int spin = 0; spin < spins_; ++spin) {
     if (generation_.load(std::memory_order_acquire) != generation) return;
     relax();
   }
@@ -45,7 +52,10 @@ std::pair<std::int64_t, std::int64_t> Team::share(std::int64_t count, std::int64
 }
 
 TeamPool::TeamPool(int threads)
-    : threads_(std::max(threads, 1)), meeting_(threads_), done_(threads_) {
+    : threads_(std::max(threads, 1)),
+      idle_spins_(spins_among(threads_, kIdleSpins)),
+      meeting_(threads_),
+      done_(threads_) {
   workers_.reserve(static_cast<std::size_t>(threads_ - 1));
   for (int thread = 1; thread < threads_; ++thread) {
     workers_.emplace_back([this, thread] { work(thread); });
@@ -74,7 +84,7 @@ void TeamPool::run(const std::function<void(const Team&)>& body) {
 void TeamPool::work(int thread) {
   std::uint32_t seen = 0;
   while (true) {
-    for (int spin = 0; spin < kIdleSpins && started_.load(std::memory_order_acquire) == seen;
+    for (int spin = 0; spin < idle_spins_ && started_.load(std::memory_order_acquire) == seen;
          ++spin) {
       relax();
     }

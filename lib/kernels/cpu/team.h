@@ -10,15 +10,20 @@
 
 namespace kernelpath::kernels::cpu {
 
-// Threads meet here. They spin for a while, since the others are about to come, and then sleep, so
-// that those whom they wait for get the cores where there are more threads than cores.
+// Threads meet here. They spin for a while, since the others are about to come, and then sleep.
+// Where there are more threads than processors they sleep at once: those whom they wait for need
+// the processors.
 class Barrier {
  public:
-  explicit Barrier(int threads) : threads_(threads) {}
+  // `threads` at least 1. Counts the processors that the calling thread may use now.
+  explicit Barrier(int threads);
   void wait();
+  // How often a thread looks before it sleeps.
+  [[nodiscard]] int spins() const { return spins_; }
 
  private:
   const int threads_;
+  const int spins_;
   std::atomic<int> arrived_{0};
   std::atomic<std::uint32_t> generation_{0};
 };
@@ -54,6 +59,7 @@ class TeamPool {
   void work(int thread);
 
   const int threads_;
+  const int idle_spins_;
   Barrier meeting_;
   Barrier done_;
   std::atomic<std::uint32_t> started_{0};

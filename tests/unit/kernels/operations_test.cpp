@@ -380,31 +380,5 @@ TEST(Once, RunsOnTheCallersThread_BeforeAnyGoesOn) {
   EXPECT_EQ(count, 20);
 }
 
-TEST(Team, Shares_CoverEverythingOnce) {
-  for (const int threads : {1, 3, 7}) {
-    std::int64_t next = 0;
-    for (int thread = 0; thread < threads; ++thread) {
-      const cpu::Team team{.thread = thread, .threads = threads};
-      const auto [begin, end] = team.share(100, 16);
-      EXPECT_EQ(begin, next);
-      next = end;
-    }
-    EXPECT_EQ(next, 100);
-  }
-}
-
-TEST(Team, Barrier_HoldsWithMoreThreadsThanCores) {
-  cpu::TeamPool pool(9);
-  std::vector<int> counts(9);
-  for (int round = 0; round < 50; ++round) {
-    pool.run([&](const cpu::Team& team) {
-      ++counts[static_cast<std::size_t>(team.thread)];
-      team.barrier();
-      for (const int count : counts) EXPECT_EQ(count, round + 1);
-      team.barrier();
-    });
-  }
-}
-
 }  // namespace
 }  // namespace kernelpath::kernels
