@@ -1,6 +1,6 @@
 # Unpacks the recorded answers of tests/data/golden into KERNELPATH_GOLDEN_DIR, and the cases of
 # tests/data/cases into the folder beside it, at configure time and again whenever one of them
-# changes. The repository holds the JSONL packed with xz.
+# changes. The repository holds them packed with xz.
 
 set(KERNELPATH_GOLDEN_DIR "${CMAKE_BINARY_DIR}/tests/data/golden")
 find_program(KERNELPATH_XZ xz REQUIRED DOC "Unpacks the recorded answers of the golden tests")

@@ -122,6 +122,7 @@ class TablesTest(StructureTest):
         self.write("reference/configs/a/config.json", "{}")
         self.write("reference/configs/b/config.json", "{}")
         self.write("reference/golden/trtllm/x.jsonl", '{"id": 1}\n')
+        self.write("reference/golden/trtllm/y.json", '{"y": 1}\n')
         copied = re.findall(r'^    \("([^"]+)", "', script.read_text(encoding="utf-8"), re.MULTILINE)
         others = [folder for folder in copied if folder not in ("configs", "golden/trtllm")]
         for folder in others:
@@ -136,15 +137,16 @@ class TablesTest(StructureTest):
                      if path.is_file() and path.name != "other.jsonl.xz")
             return {str(path.relative_to(data)): path.read_bytes() for path in files}
 
+        recorded = ["golden/trtllm/x.jsonl.xz", "golden/trtllm/y.json.xz"]
         first = update()
         self.assertEqual(
             sorted(first),
-            ["configs/a/config.json", "configs/b/config.json", "golden/trtllm/x.jsonl.xz"],
+            ["configs/a/config.json", "configs/b/config.json", *recorded],
         )
         self.assertEqual(lzma.decompress(first["golden/trtllm/x.jsonl.xz"]), b'{"id": 1}\n')
         self.assertEqual(update(), first)
         (self.root / "reference/configs/b/config.json").unlink()
-        self.assertEqual(sorted(update()), ["configs/a/config.json", "golden/trtllm/x.jsonl.xz"])
+        self.assertEqual(sorted(update()), ["configs/a/config.json", *recorded])
 
 
 class ScriptsTest(StructureTest):
