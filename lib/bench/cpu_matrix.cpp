@@ -51,12 +51,15 @@ BitPattern scale_pattern(ScaleFormat format) {
   return kAnyBits;
 }
 
-// Super-blocks of q4_K begin with two f16 numbers; any other bits may be NaN.
-void set_super_block_scales(std::byte* data, std::int64_t bytes) {
-  constexpr std::int64_t kSuperBlockBytes = 144;
+// Blocks with inner scales hold f16 numbers, which random bits may make NaN: q6_K one at its end,
+// the others one or two at the beginning.
+void set_inner_scales(WeightFormat format, std::byte* data, std::int64_t bytes) {
+  const std::int64_t block = kernels::weight_row_bytes(format, kernels::weight_block_cols(format));
   const std::array<std::uint16_t, 2> scales = {f32_to_f16(0x1p-9F), f32_to_f16(0x1p-8F)};
-  for (std::int64_t at = 0; at + kSuperBlockBytes <= bytes; at += kSuperBlockBytes) {
-    std::memcpy(data + at, scales.data(), sizeof(scales));
+  const bool two = format == WeightFormat::kQ4K || format == WeightFormat::kQ5K;
+  const std::int64_t offset = format == WeightFormat::kQ6K ? block - 2 : 0;
+  for (std::int64_t at = 0; at + block <= bytes; at += block) {
+    std::memcpy(data + at + offset, scales.data(), two ? 4 : 2);
   }
 }
 
@@ -73,7 +76,9 @@ class MatrixJob : public OpsJob {
     KERNELPATH_TRY(data,
                    machine().filled(bytes * copies_, weight_pattern(type.format), "the weights"));
     data_ = std::move(data);
-    if (type.format == WeightFormat::kQ4K) set_super_block_scales(data_.data(), bytes * copies_);
+    if (kernels::has_inner_scales(type.format)) {
+      set_inner_scales(type.format, data_.data(), bytes * copies_);
+    }
     std::int64_t scale_row = 0;
     std::int64_t scale_rows = 0;
     if (type.block_rows > 0) {

@@ -37,7 +37,7 @@ constexpr std::array kCases = {
 };
 
 // As the checkpoints of these formats have them: fp8 in blocks of 128 x 128 (DeepSeek-V3), nvfp4 an
-// e4m3 scale for 16, mxfp4 an e8m0 scale for 32, ggml's types an f16 scale for 32.
+// e4m3 scale for 16, mxfp4 an e8m0 scale for 32, ggml's q8_0 and q4_0 an f16 scale for 32.
 constexpr std::array kWeights = {
     WeightType{"f32", WeightFormat::kF32, ScaleFormat::kNone, 0, 0},
     WeightType{"bf16", WeightFormat::kBf16, ScaleFormat::kNone, 0, 0},
@@ -47,7 +47,10 @@ constexpr std::array kWeights = {
     WeightType{"mxfp4", WeightFormat::kE2m1, ScaleFormat::kE8m0, 1, 32},
     WeightType{"q8_0", WeightFormat::kQ8_0, ScaleFormat::kF16, 1, 32},
     WeightType{"q4_0", WeightFormat::kQ4_0, ScaleFormat::kF16, 1, 32},
+    WeightType{"q5_0", WeightFormat::kQ5_0, ScaleFormat::kNone, 0, 0},
     WeightType{"q4_k", WeightFormat::kQ4K, ScaleFormat::kNone, 0, 0},
+    WeightType{"q5_k", WeightFormat::kQ5K, ScaleFormat::kNone, 0, 0},
+    WeightType{"q6_k", WeightFormat::kQ6K, ScaleFormat::kNone, 0, 0},
 };
 
 Error bad_shape(std::string message) {

@@ -8,12 +8,21 @@
 #include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace kernelpath::checkpoint {
 namespace {
 
 constexpr std::size_t kMaxNameBytes = 63;  // GGML_MAX_NAME is 64 with its NUL
 constexpr std::uint32_t kMaxDimensions = 4;
+
+// "0 f32, 1 f16, 2 q4_0 …"
+std::string known_types() {
+  std::vector<std::string> types;
+  for (const GgmlType& type : ggml_types())
+    types.push_back(fmt::format("{} {}", type.id, type.name));
+  return fmt::format("{}", fmt::join(types, ", "));
+}
 
 class TensorReader {
  public:
@@ -59,8 +68,10 @@ class TensorReader {
     KERNELPATH_TRY(id, cursor_.number<std::int32_t>());
     tensor.type = find_ggml_type(id);
     if (tensor.type != nullptr) return {};
-    return cursor_.broken("the tensor type is unknown or was removed from the format",
-                          std::to_string(id));
+    Unexpected unknown = cursor_.broken("the tensor type is unknown or was removed from the format",
+                                        std::to_string(id));
+    unknown.value().hint = "types: " + known_types();
+    return unknown;
   }
 
   // Rows first, each factor checked: a product that wraps may look small.

@@ -132,7 +132,7 @@ constexpr std::array kTable = {
      "N,…", kNone, kNone, 0, "New tokens of each request of gqa-decode. Else 1.", kNoMaximum,
      kBenchOnly},
     OptionRow{Option::kWeightDtype, "weight-dtype", kNone, 0, kList, kProcess, kMeasurement,
-     "TYPE,…", "f32|bf16|f16|fp8|nvfp4|mxfp4|q8_0|q4_0|q4_k", kNone, 0,
+     "TYPE,…", "f32|bf16|f16|fp8|nvfp4|mxfp4|q8_0|q4_0|q5_0|q4_k|q5_k|q6_k", kNone, 0,
      "Stored format of the matrix of gemv and matrix-rate. Else every one (gemv), bf16.",
      kNoMaximum, kBenchOnly},
     OptionRow{Option::kRows, "rows", kNone, 0, kList, kProcess, kMeasurement,

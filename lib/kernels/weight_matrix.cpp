@@ -1,8 +1,9 @@
 #include "kernels/weight_matrix.h"
 
 #include "base/float_types.h"
+#include "kernels/ggml_blocks.h"
 
-#include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace kernelpath::kernels {
@@ -35,33 +36,6 @@ float scale_at(const WeightMatrix& m, std::int64_t row, std::int64_t column) {
   return 1.0F;
 }
 
-constexpr std::int64_t kSuperBlock = 256;
-constexpr std::int64_t kSuperBlockBytes = 144;
-
-// A super-block of q4_K: f16 d, f16 dmin, 12 bytes with eight 6-bit scales and eight 6-bit minima,
-// 128 bytes of codes: 64 columns in 32 bytes, the first 32 of them in the low halves.
-// Source: ggml, ggml-quants.c (dequantize_row_q4_K, get_scale_min_k4).
-float q4k_at(const std::byte* row, std::int64_t column) {
-  const std::byte* const block = row + column / kSuperBlock * kSuperBlockBytes;
-  const auto byte = [&](std::int64_t i) { return unsigned{load<std::uint8_t>(block, i)}; };
-  const std::int64_t inside = column % kSuperBlock;
-  const std::int64_t sub = inside / 32;
-  unsigned scale = 0;
-  unsigned minimum = 0;
-  if (sub < 4) {
-    scale = byte(4 + sub) & 63U;
-    minimum = byte(8 + sub) & 63U;
-  } else {
-    scale = (byte(8 + sub) & 15U) | (byte(sub) >> 6U << 4U);
-    minimum = (byte(8 + sub) >> 4U) | (byte(4 + sub) >> 6U << 4U);
-  }
-  const unsigned pair = byte(16 + inside / 64 * 32 + inside % 32);
-  const unsigned code = sub % 2 == 0 ? pair & 15U : pair >> 4U;
-  const float d = f16_to_f32(load<std::uint16_t>(block, 0)) * static_cast<float>(scale);
-  const float dmin = f16_to_f32(load<std::uint16_t>(block, 1)) * static_cast<float>(minimum);
-  return d * static_cast<float>(code) - dmin;
-}
-
 float value_at(const WeightMatrix& m, const std::byte* row, std::int64_t column) {
   switch (m.format) {
     case WeightFormat::kF32:
@@ -83,8 +57,14 @@ float value_at(const WeightMatrix& m, const std::byte* row, std::int64_t column)
       const unsigned pair = load<std::uint8_t>(row, column / 32 * 16 + inside % 16);
       return static_cast<float>(inside < 16 ? pair & 15U : pair >> 4U) - 8.0F;
     }
+    case WeightFormat::kQ5_0:
+      return q5_0_value(row, column);
     case WeightFormat::kQ4K:
-      return q4k_at(row, column);
+      return q4_k_value(row, column);
+    case WeightFormat::kQ5K:
+      return q5_k_value(row, column);
+    case WeightFormat::kQ6K:
+      return q6_k_value(row, column);
   }
   return 0.0F;
 }
@@ -107,10 +87,35 @@ std::string_view weight_format_name(WeightFormat format) {
       return "q8_0";
     case WeightFormat::kQ4_0:
       return "q4_0";
+    case WeightFormat::kQ5_0:
+      return "q5_0";
     case WeightFormat::kQ4K:
       return "q4_K";
+    case WeightFormat::kQ5K:
+      return "q5_K";
+    case WeightFormat::kQ6K:
+      return "q6_K";
   }
   return "";
+}
+
+std::span<const WeightFormat> ggml_block_formats() {
+  static constexpr auto kFormats =
+      std::to_array({WeightFormat::kQ8_0, WeightFormat::kQ4_0, WeightFormat::kQ5_0,
+                     WeightFormat::kQ4K, WeightFormat::kQ5K, WeightFormat::kQ6K});
+  return kFormats;
+}
+
+std::optional<WeightFormat> find_ggml_block_format(std::string_view name) {
+  for (const WeightFormat format : ggml_block_formats()) {
+    if (weight_format_name(format) == name) return format;
+  }
+  return std::nullopt;
+}
+
+bool has_inner_scales(WeightFormat format) {
+  return format == WeightFormat::kQ5_0 || format == WeightFormat::kQ4K ||
+         format == WeightFormat::kQ5K || format == WeightFormat::kQ6K;
 }
 
 std::int64_t weight_block_cols(WeightFormat format) {
@@ -124,9 +129,12 @@ std::int64_t weight_block_cols(WeightFormat format) {
       return 2;
     case WeightFormat::kQ8_0:
     case WeightFormat::kQ4_0:
+    case WeightFormat::kQ5_0:
       return 32;
     case WeightFormat::kQ4K:
-      return kSuperBlock;
+    case WeightFormat::kQ5K:
+    case WeightFormat::kQ6K:
+      return kSuperBlockCols;
   }
   return 1;
 }
@@ -145,8 +153,14 @@ std::int64_t weight_row_bytes(WeightFormat format, std::int64_t cols) {
     case WeightFormat::kE2m1:
     case WeightFormat::kQ4_0:
       return cols / 2;
+    case WeightFormat::kQ5_0:
+      return cols / 32 * kQ5BlockBytes;
     case WeightFormat::kQ4K:
-      return cols / kSuperBlock * kSuperBlockBytes;
+      return cols / kSuperBlockCols * kQ4KBytes;
+    case WeightFormat::kQ5K:
+      return cols / kSuperBlockCols * kQ5KBytes;
+    case WeightFormat::kQ6K:
+      return cols / kSuperBlockCols * kQ6KBytes;
   }
   return -1;
 }

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
 
 namespace kernelpath::kernels {
@@ -17,10 +19,20 @@ enum class WeightFormat : std::uint8_t {
   // NOLINTBEGIN(readability-identifier-naming): ggml's names
   kQ8_0,  // int8, a scale for 32 columns
   kQ4_0,  // ggml: 32 columns in 16 bytes, the first 16 of them in the low halves, minus 8
+  kQ5_0,  // ggml: 32 columns in 22 bytes, their scale and their fifth bits before the halves
   // NOLINTEND(readability-identifier-naming)
   kQ4K,  // ggml: super-blocks of 256 columns in 144 bytes, scales and minima inside
+  kQ5K,  // the same in 176 bytes, with fifth bits
+  kQ6K,  // ggml: super-blocks of 256 columns in 210 bytes, a scale for 16 columns inside
 };
 std::string_view weight_format_name(WeightFormat format);
+
+// ggml's formats of blocks, which GGUF files have beside plain floats: kQ8_0, kQ4_0 …
+std::span<const WeightFormat> ggml_block_formats();
+// The one of this name ("q6_K", as ggml spells it), or nothing.
+std::optional<WeightFormat> find_ggml_block_format(std::string_view name);
+// Whether blocks hold their scales themselves: such rows are kept as files have them.
+bool has_inner_scales(WeightFormat format);
 
 // How scales are stored.
 enum class ScaleFormat : std::uint8_t { kNone, kF32, kBf16, kF16, kE4m3, kE8m0 };
@@ -43,7 +55,7 @@ constexpr std::int64_t scale_bytes(ScaleFormat format) {
 // A matrix of `rows` outputs by `cols` inputs, without ownership:
 //   w[r, c] = value(r, c) * scales[r / block_rows, c / block_cols] * scale
 // Row r of the values starts at data + r * row_bytes; row b of the scales at scales + b *
-// scale_row_bytes. kQ4K carries its scales inside and has none here.
+// scale_row_bytes. Formats with inner scales have none here.
 struct WeightMatrix {
   WeightFormat format = WeightFormat::kF32;
   ScaleFormat scale_format = ScaleFormat::kNone;
@@ -79,7 +91,7 @@ std::int64_t weight_block_cols(WeightFormat format);
 // Writes row `row` as float32, value by value: the definition that every kernel is compared with.
 // `out` is [cols].
 void dequantize_row(const WeightMatrix& matrix, std::int64_t row, float* out);
-// The columns [first, first + count) of it. kQ4_0 and kQ4K: any columns.
+// The columns [first, first + count) of it, whatever its blocks are.
 void dequantize_columns(const WeightMatrix& matrix, std::int64_t row, std::int64_t first,
                         std::int64_t count, float* out);
 

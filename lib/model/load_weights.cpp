@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -49,15 +50,18 @@ StoredPart part_of(const Need& need, const StoredTensor& tensor) {
 
 // Columns of the blocks that the type of a tensor is made of.
 std::int64_t columns_of_block(std::string_view type) {
-  using kernels::WeightFormat;
-  if (type == "q8_0") return weight_block_cols(WeightFormat::kQ8_0);
-  if (type == "q4_0") return weight_block_cols(WeightFormat::kQ4_0);
-  return type == "q4_K" ? weight_block_cols(WeightFormat::kQ4K) : 1;
+  const auto format = kernels::find_ggml_block_format(type);
+  return format ? weight_block_cols(*format) : 1;
+}
+
+// Whether a rank keeps some columns of a matrix's rows only.
+bool cuts_rows(const Need& need, const StoredTensor& tensor) {
+  return need.kept && need.kept->dim + 1 == tensor.shape.size();
 }
 
 // What is wrong with keeping that part of a tensor; empty: nothing.
 std::string cut_blocks(const Need& need, const StoredTensor& tensor) {
-  if (!need.kept || need.kept->dim + 1 != tensor.shape.size()) return "";
+  if (!cuts_rows(need, tensor)) return "";
   const std::int64_t block = columns_of_block(tensor.type);
   if (need.kept->keeps_blocks(block)) return "";
   return fmt::format("{}: {} of {} columns a rank cut its {} blocks of {} columns", tensor.name,
@@ -89,12 +93,17 @@ class Matcher {
       return;
     }
     used_.insert(tensor->name);
+    if (cuts_rows(need, *tensor)) {
+      const std::int64_t columns = need.kept->whole;
+      ranks_ = columns / std::max<std::int64_t>(need.kept->kept(), 1);
+      row_blocks_ = std::gcd(row_blocks_, columns / columns_of_block(tensor->type));
+    }
     if (!same_shape(need.shape, tensor->shape)) {
       misshaped_.push_back(fmt::format("{} is {}, not {}", tensor->name, shape_text(tensor->shape),
                                        shape_text(need.shape)));
     } else if (std::ranges::find(need.types, tensor->type) == need.types.end()) {
       mistyped_.push_back(fmt::format("{} is {}, not {}", tensor->name, tensor->type,
-                                      fmt::join(need.types, " or ")));
+                                      fmt::join(readable_types(need), ", ")));
     } else if (std::string cut = cut_blocks(need, *tensor); !cut.empty()) {
       cut_.push_back(std::move(cut));
     } else {
@@ -137,8 +146,8 @@ class Matcher {
     return fail(Error{.code = ErrorCode::kUnavailable,
                       .message = report(),
                       .file = files_.files()[0],
-                      .hint = "convert the model to q8_0, q4_0, f16 or bf16 (llama-quantize "
-                              "--pure), or give the folder with safetensors files"});
+                      .hint = "convert the model with llama-quantize, to one of these types with "
+                              "--pure, or give the folder with safetensors files"});
   }
 
   [[nodiscard]] Unexpected too_many_ranks() const {
@@ -146,7 +155,28 @@ class Matcher {
         .code = ErrorCode::kUnavailable,
         .message = fmt::format("weights cannot be divided among so many ranks: {}", listed(cut_)),
         .where = "--tp",
-        .hint = "choose fewer ranks, so that each has whole blocks"});
+        .value = std::to_string(ranks_),
+        .hint = fmt::format("sizes that cut no block: {}", fmt::join(whole_block_sizes(), ", "))});
+  }
+
+  // The divisors of the number of ranks that leave every block of every row whole.
+  [[nodiscard]] std::vector<std::int64_t> whole_block_sizes() const {
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t size = 1; size < ranks_; ++size) {
+      if (ranks_ % size == 0 && row_blocks_ % size == 0) sizes.push_back(size);
+    }
+    return sizes;
+  }
+
+  // Of the types that a need can be read from, those that are spelled as in such files.
+  [[nodiscard]] std::vector<std::string_view> readable_types(const Need& need) const {
+    std::vector<std::string_view> types = need.types;
+    const bool lower = is_gguf();  // ggml writes "f16", safetensors "F16"
+    std::erase_if(types, [&](std::string_view type) {
+      const bool is_lower = type.front() >= 'a' && type.front() <= 'z';
+      return is_lower != lower;
+    });
+    return types;
   }
 
   static std::string parent_of(const std::string& path) {
@@ -184,6 +214,8 @@ class Matcher {
   std::vector<std::string> misshaped_;
   std::vector<std::string> mistyped_;
   std::vector<std::string> cut_;
+  std::int64_t ranks_ = 1;       // among which rows are cut
+  std::int64_t row_blocks_ = 0;  // what the blocks of all rows that are cut can be divided by
 };
 
 // What one thread does at a time: a piece of a tensor that is kept as it is, or a whole tensor.

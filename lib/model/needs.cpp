@@ -56,9 +56,7 @@ float float_at(WeightFormat format, const std::byte* data, std::int64_t index) {
 std::int64_t stored_bytes(const StoredTensor& tensor) { return tensor.bytes; }
 
 WeightFormat row_format(std::string_view type) {
-  if (type == "q8_0") return WeightFormat::kQ8_0;
-  if (type == "q4_0") return WeightFormat::kQ4_0;
-  return type == "q4_K" ? WeightFormat::kQ4K : float_format(type);
+  return kernels::find_ggml_block_format(type).value_or(float_format(type));
 }
 
 // Columns and values' bytes of a block of q8_0 or q4_0, which begins with an f16 scale.
@@ -72,7 +70,7 @@ void bind_rows(WeightMatrix& w, const StoredTensor& tensor, std::byte* place) {
   w.format = row_format(tensor.type);
   w.data = place;
   w.row_bytes = weight_row_bytes(w.format, w.cols);
-  if (w.format != WeightFormat::kQ8_0 && w.format != WeightFormat::kQ4_0) return;
+  if (!kernels::find_ggml_block_format(tensor.type) || has_inner_scales(w.format)) return;
   w.scale_format = ScaleFormat::kF16;
   w.scales = place + w.rows * w.row_bytes;
   w.scale_row_bytes = w.cols / kGgmlBlock * 2;
@@ -208,15 +206,18 @@ class NeedList {
     }
   }
 
-  // Also the block formats of GGUF files, whose scales are taken out from between the values.
+  // Also the block formats of GGUF files. Scales that stand between the values are taken out where
+  // the kernels have them apart.
   void plain(Linear& linear) {
     Need need{.names = names_of(linear, "weight"),
               .shape = {linear.stored_out(), linear.stored_in()},
               .types = float_types(),
               .direct_types = float_types(),
               .kept = matrix_part(linear, 1, 1)};
-    need.types.insert(need.types.end(), {"q8_0", "q4_0", "q4_K"});
-    need.direct_types.emplace_back("q4_K");
+    for (const WeightFormat format : kernels::ggml_block_formats()) {
+      need.types.push_back(weight_format_name(format));
+      if (has_inner_scales(format)) need.direct_types.push_back(weight_format_name(format));
+    }
     need.resident_bytes = stored_bytes;
     need.bind = [&linear](const StoredTensor& t, std::byte* place) {
       bind_rows(linear.w, t, place);

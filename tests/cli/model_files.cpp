@@ -2,12 +2,12 @@
 
 #include "../unit/checkpoint/build_gguf.h"
 #include "base/float_types.h"
+#include "checkpoint/ggml_type.h"
 #include "checkpoint/tensor_files.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -48,104 +48,6 @@ std::vector<float> floats_of(std::string_view type, std::string_view bytes) {
     }
   }
   return out;
-}
-
-float largest_of(std::span<const float> values) {
-  float out = 0.0F;
-  for (const float value : values) out = std::max(out, std::abs(value));
-  return out;
-}
-
-void append_f16(Encoded& out, float value) { out.bytes += little(f32_to_f16(value)); }
-
-Encoded encode_floats(std::string_view type, std::span<const float> values) {
-  Encoded out;
-  for (const float value : values) {
-    if (type == "f32") {
-      out.bytes += little(value);
-      out.values.push_back(value);
-    } else if (type == "f16") {
-      append_f16(out, value);
-      out.values.push_back(f16_to_f32(f32_to_f16(value)));
-    } else {
-      out.bytes += little(f32_to_bf16(value));
-      out.values.push_back(bf16_to_f32(f32_to_bf16(value)));
-    }
-  }
-  return out;
-}
-
-void encode_q8_0(std::span<const float> block, Encoded& out) {
-  const float scale = f16_to_f32(f32_to_f16(largest_of(block) / 127.0F));
-  append_f16(out, scale);
-  for (const float value : block) {
-    const float code = scale == 0 ? 0 : std::clamp(std::round(value / scale), -127.0F, 127.0F);
-    out.bytes += static_cast<char>(static_cast<std::int8_t>(code));
-    out.values.push_back(code * scale);
-  }
-}
-
-void encode_q4_0(std::span<const float> block, Encoded& out) {
-  float extreme = 0.0F;
-  for (const float value : block) {
-    if (std::abs(value) > std::abs(extreme)) extreme = value;
-  }
-  const float scale = f16_to_f32(f32_to_f16(extreme / -8.0F));
-  append_f16(out, scale);
-  std::vector<int> codes;
-  for (const float value : block) {
-    const float code = scale == 0 ? 8 : std::clamp(std::round(value / scale) + 8, 0.0F, 15.0F);
-    codes.push_back(static_cast<int>(code));
-    out.values.push_back((code - 8) * scale);
-  }
-  for (std::size_t i = 0; i < 16; ++i) {
-    out.bytes += static_cast<char>(codes[i] | (codes[i + 16] << 4));
-  }
-}
-
-// Eight sub-blocks of 32 values, each with a scale and a minimum of 6 bits.
-void encode_q4_k(std::span<const float> block, Encoded& out) {
-  std::array<float, 8> scales{};
-  std::array<float, 8> minima{};
-  for (std::size_t s = 0; s < 8; ++s) {
-    const auto [low, high] = std::ranges::minmax(block.subspan(s * 32, 32));
-    minima[s] = std::max(0.0F, -low);
-    scales[s] = (high + minima[s]) / 15.0F;
-  }
-  const float scale = f16_to_f32(f32_to_f16(std::ranges::max(scales) / 63.0F));
-  const float minimum = f16_to_f32(f32_to_f16(std::ranges::max(minima) / 63.0F));
-  std::array<int, 8> scale_codes{};
-  std::array<int, 8> minimum_codes{};
-  std::vector<int> codes;
-  for (std::size_t s = 0; s < 8; ++s) {
-    const auto six_bits = [](float value, float unit) {
-      return unit == 0 ? 0 : std::clamp(static_cast<int>(std::round(value / unit)), 0, 63);
-    };
-    scale_codes[s] = six_bits(scales[s], scale);
-    minimum_codes[s] = six_bits(minima[s], minimum);
-    const float step = scale * static_cast<float>(scale_codes[s]);
-    const float offset = minimum * static_cast<float>(minimum_codes[s]);
-    for (const float value : block.subspan(s * 32, 32)) {
-      const float code =
-          step == 0 ? 0 : std::clamp(std::round((value + offset) / step), 0.0F, 15.0F);
-      codes.push_back(static_cast<int>(code));
-      out.values.push_back(code * step - offset);
-    }
-  }
-  append_f16(out, scale);
-  append_f16(out, minimum);
-  std::array<int, 12> packed{};
-  for (std::size_t s = 0; s < 4; ++s) {
-    packed[s] = scale_codes[s] | ((scale_codes[s + 4] >> 4) << 6);
-    packed[s + 4] = minimum_codes[s] | ((minimum_codes[s + 4] >> 4) << 6);
-    packed[s + 8] = (scale_codes[s + 4] & 15) | ((minimum_codes[s + 4] & 15) << 4);
-  }
-  for (const int byte : packed) out.bytes += static_cast<char>(byte);
-  for (std::size_t pair = 0; pair < 4; ++pair) {
-    for (std::size_t i = 0; i < 32; ++i) {
-      out.bytes += static_cast<char>(codes[pair * 64 + i] | (codes[pair * 64 + 32 + i] << 4));
-    }
-  }
 }
 
 std::string gguf_name(const std::string& name) {
@@ -193,14 +95,14 @@ std::vector<float> with_halves(const std::vector<float>& rows, std::int64_t cols
 std::string type_for(const PlainTensor& tensor, std::string_view type) {
   if (tensor.shape.size() < 2) return "f32";
   const std::int64_t cols = tensor.shape[1];
-  if (type == "q4_K" && cols % 256 != 0) type = "q8_0";
-  return type.starts_with("q") && cols % 32 != 0 ? "f32" : std::string(type);
-}
-
-std::int32_t type_id(std::string_view type) {
-  static const std::map<std::string_view, std::int32_t> kIds = {
-      {"f32", 0}, {"f16", 1}, {"q4_0", 2}, {"q8_0", 8}, {"q4_K", 12}, {"bf16", 30}};
-  return kIds.at(type);
+  if (type == "Q4_K_M") {
+    const bool finer = tensor.name.find("v_proj") != std::string::npos ||
+                       tensor.name.find("down_proj") != std::string::npos ||
+                       tensor.name == "lm_head.weight";
+    type = finer ? "q6_K" : "q4_K";
+  }
+  if (cols % checkpoint::find_ggml_type(type)->block != 0) type = "q8_0";
+  return cols % checkpoint::find_ggml_type(type)->block != 0 ? "f32" : std::string(type);
 }
 
 checkpoint::GgufBuilder gguf_metadata(const ModelShape& shape) {
@@ -320,19 +222,6 @@ std::vector<float> random_values(std::size_t count, float scale, std::uint64_t s
   return out;
 }
 
-Encoded encode_ggml(std::string_view type, std::span<const float> values) {
-  if (!type.starts_with("q")) return encode_floats(type, values);
-  const std::size_t block = type == "q4_K" ? 256 : 32;
-  Encoded out;
-  for (std::size_t at = 0; at < values.size(); at += block) {
-    const std::span<const float> part = values.subspan(at, block);
-    if (type == "q8_0") encode_q8_0(part, out);
-    if (type == "q4_0") encode_q4_0(part, out);
-    if (type == "q4_K") encode_q4_k(part, out);
-  }
-  return out;
-}
-
 void write_safetensors(const std::string& path, std::span<const FilePart> parts) {
   std::string header = "{";
   std::size_t at = 0;
@@ -352,7 +241,7 @@ FilePart as_f32(const PlainTensor& tensor) {
   return {.name = tensor.name,
           .type = "F32",
           .shape = tensor.shape,
-          .bytes = encode_floats("f32", tensor.values).bytes};
+          .bytes = encode_ggml("f32", tensor.values).bytes};
 }
 
 std::vector<PlainTensor> write_gguf(const std::string& path, const ModelShape& shape,
@@ -369,7 +258,7 @@ std::vector<PlainTensor> write_gguf(const std::string& path, const ModelShape& s
         encode_ggml(own, pairs ? with_neighbours(tensor, shape.head_dim) : tensor.values);
     if (pairs) encoded.values = with_halves(encoded.values, tensor.shape[1], shape.head_dim);
     builder.tensor(gguf_name(tensor.name), {tensor.shape.rbegin(), tensor.shape.rend()},
-                   type_id(own), data.size());
+                   checkpoint::find_ggml_type(own)->id, data.size());
     data += encoded.bytes;
     data.resize((data.size() + 31) / 32 * 32);
     out.push_back({.name = tensor.name, .shape = tensor.shape, .values = encoded.values});

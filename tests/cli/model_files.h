@@ -28,8 +28,9 @@ struct Encoded {
   std::vector<float> values;
 };
 
-// "f32", "f16", "bf16", "q8_0", "q4_0" or "q4_K": ggml's formats, each block of 32 or 256 values by
-// itself. Source: llama.cpp 0c1e5709, ggml/src/ggml-quants.c, quantize_row_*_ref.
+// "f32", "f16", "bf16", "q8_0", "q4_0", "q5_0", "q4_K", "q5_K" or "q6_K": ggml's formats, each
+// block of 32 or 256 values by itself. Source: llama.cpp 0c1e5709, ggml/src/ggml-quants.c,
+// quantize_row_*_ref.
 Encoded encode_ggml(std::string_view type, std::span<const float> values);
 
 // A tensor of a safetensors file.
@@ -81,7 +82,8 @@ void write_model(const std::string& folder, const ModelShape& shape,
 
 // A GGUF file with the model's sizes and tensors, named and ordered as llama.cpp's converter does
 // it. `type` is that of matrices whose rows fill its blocks; others are q8_0, or f32 where they do
-// not fill these either. Vectors are f32. Returns the tensors as the file stands for them.
+// not fill these either. "Q4_K_M" is llama-quantize's mixture of q4_K and q6_K. Vectors are f32.
+// Returns the tensors as the file stands for them.
 std::vector<PlainTensor> write_gguf(const std::string& path, const ModelShape& shape,
                                     std::span<const PlainTensor> tensors, std::string_view type);
 

@@ -43,7 +43,8 @@ TEST_P(GgufRanks, LogitsAreThoseOfOneRank) {
   expect_same_logits(logits_of_ranks(file), logits_of(file));
 }
 
-INSTANTIATE_TEST_SUITE_P(Run, GgufRanks, ::testing::Values("f16", "q8_0", "q4_0", "q4_K"),
+INSTANTIATE_TEST_SUITE_P(Run, GgufRanks,
+                         ::testing::Values("f16", "q8_0", "q4_0", "q5_0", "q4_K", "q6_K"),
                          [](const auto& test) { return test.param; });
 
 TEST(RanksRefused, BlocksOfAGgufFile_AreNotCut) {
@@ -55,9 +56,10 @@ TEST(RanksRefused, BlocksOfAGgufFile_AreNotCut) {
   const Outcome outcome = run_ranks(2, {file, "--tp", "2", "--prompt-tokens", "5"});
   EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
   EXPECT_EQ(count_of(outcome.err, "llm-run: error["), 1) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("model.layers.0.self_attn.o_proj.weight"),
-                                 HasSubstr("128 of 256 columns"), HasSubstr("q4_K"),
-                                 HasSubstr("blocks of 256 columns")));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("model.layers.0.self_attn.o_proj.weight"),
+                    HasSubstr("128 of 256 columns"), HasSubstr("q4_K"),
+                    HasSubstr("blocks of 256 columns"), HasSubstr("sizes that cut no block: 1\n")));
 }
 
 // The first rank speaks also for what another one has read.

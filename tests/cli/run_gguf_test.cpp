@@ -33,7 +33,8 @@ TEST_P(GgufRun, LogitsAreThoseOfTheDequantisedWeights) {
 INSTANTIATE_TEST_SUITE_P(
     Run, GgufRun,
     ::testing::Combine(::testing::Values("llama", "qwen2", "qwen3"),
-                       ::testing::Values("f32", "f16", "bf16", "q8_0", "q4_0", "q4_K")),
+                       ::testing::Values("f32", "f16", "bf16", "q8_0", "q4_0", "q5_0", "q4_K",
+                                         "q5_K", "q6_K", "Q4_K_M")),
     [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
 
 // The recorded tokens of a checkpoint, from a GGUF file that holds its weights exactly.
@@ -99,7 +100,9 @@ TEST(RunGguf, TypeThatNoKernelReads_IsNamed) {
   std::ofstream(gguf, std::ios::binary) << bytes;
   const Outcome outcome = run({gguf, "--prompt-tokens", "1", "-n", "1"});
   EXPECT_EQ(outcome.exit_code, 4);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("iq4_nl"), HasSubstr("k_proj"), HasSubstr("q4_0")));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("iq4_nl"), HasSubstr("k_proj"),
+                    HasSubstr("not f32, bf16, f16, q8_0, q4_0, q5_0, q4_K, q5_K, q6_K")));
   EXPECT_EQ(outcome.out, "");
 }
 

@@ -18,7 +18,7 @@
 // The vectors come first.
 #include "kernels/cpu/amx_tiles.inc"
 #include "kernels/cpu/matmul.h"
-#include "kernels/cpu/matmul_readers.inc"
+#include "kernels/cpu/matmul_ggml_readers.inc"
 
 #include <algorithm>
 #include <array>
@@ -416,8 +416,14 @@ void multiply_block(const Block& block) {
       return multiply_codes<WeightFormat::kQ8_0>(block);
     case WeightFormat::kQ4_0:
       return multiply_codes<WeightFormat::kQ4_0>(block);
+    case WeightFormat::kQ5_0:
+      return multiply_cut<Q5Reader, 2>(block);
     case WeightFormat::kQ4K:
       return multiply_cut<Q4KReader, 2>(block);
+    case WeightFormat::kQ5K:
+      return multiply_cut<Q5KReader, 2>(block);
+    case WeightFormat::kQ6K:
+      return multiply_cut<Q6KReader, 2>(block);
   }
 }
 

@@ -74,7 +74,7 @@ struct Simd {
 }  // namespace
 }  // namespace kernelpath::kernels::cpu
 
-#include "kernels/cpu/matmul_readers.inc"
+#include "kernels/cpu/matmul_ggml_readers.inc"
 #include "kernels/cpu/matmul_tile.inc"
 
 namespace kernelpath::kernels::cpu {

@@ -1,7 +1,7 @@
 // Compiled for AVX-512 F, BW, DQ and VL; called only where the processor has them.
 #include "kernels/cpu/simd_avx512.inc"
 // The vectors come first.
-#include "kernels/cpu/matmul_readers.inc"
+#include "kernels/cpu/matmul_ggml_readers.inc"
 #include "kernels/cpu/matmul_tile.inc"
 
 namespace kernelpath::kernels::cpu {

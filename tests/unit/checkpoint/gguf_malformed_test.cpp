@@ -225,6 +225,9 @@ TEST(GgufMalformed, UnknownOrRemovedTensorType_IsRefused) {
   for (const std::int32_t type : {-1, 4, 5, 31, 33, 36, 38, 43, INT32_MAX}) {
     expect_broken(one_tensor({256}, type), "w",
                   "unknown or was removed from the format (" + std::to_string(type) + ")");
+    const std::string bytes = one_tensor({256}, type).bytes();
+    EXPECT_THAT(parse_gguf(bytes, bytes.size(), "m.gguf").error().hint,
+                HasSubstr("12 q4_K, 13 q5_K, 14 q6_K"));
   }
 }
 

@@ -44,7 +44,10 @@ std::vector<Form> forms() {
           {"mxfp4", WeightFormat::kE2m1, ScaleFormat::kE8m0, 1, 32},
           {"q8_0", WeightFormat::kQ8_0, ScaleFormat::kF16, 1, 32},
           {"q4_0", WeightFormat::kQ4_0, ScaleFormat::kF16, 1, 32},
-          {"q4_k", WeightFormat::kQ4K, ScaleFormat::kNone, 1, 1}};
+          {"q5_0", WeightFormat::kQ5_0, ScaleFormat::kNone, 1, 1},
+          {"q4_k", WeightFormat::kQ4K, ScaleFormat::kNone, 1, 1},
+          {"q5_k", WeightFormat::kQ5K, ScaleFormat::kNone, 1, 1},
+          {"q6_k", WeightFormat::kQ6K, ScaleFormat::kNone, 1, 1}};
 }
 
 class Filler {
@@ -93,13 +96,17 @@ class Filler {
     }
   }
 
-  // Super-blocks whose own two scales are small finite numbers.
-  void put_q4k_row(std::vector<std::byte>& out, std::int64_t cols) {
-    for (std::int64_t block = 0; block < cols / 256; ++block) {
-      put(out, f32_to_f16(0.01F));
-      put(out, f32_to_f16(0.02F));
-      for (int i = 0; i < 140; ++i) put(out, static_cast<std::uint8_t>(random_()));
-    }
+  // A block with inner scales: random bytes, but for small finite f16 numbers.
+  void put_block(std::vector<std::byte>& out, WeightFormat format) {
+    const std::int64_t bytes = weight_row_bytes(format, weight_block_cols(format));
+    const std::size_t at = out.size();
+    for (std::int64_t i = 0; i < bytes; ++i) put(out, static_cast<std::uint8_t>(random_()));
+    const auto set = [&](std::int64_t offset, float number) {
+      const std::uint16_t code = f32_to_f16(number);
+      std::memcpy(out.data() + at + offset, &code, sizeof(code));
+    };
+    set(format == WeightFormat::kQ6K ? bytes - 2 : 0, 0.01F);
+    if (format == WeightFormat::kQ4K || format == WeightFormat::kQ5K) set(2, 0.02F);
   }
 
  private:
@@ -115,12 +122,12 @@ Sample make_sample(const Form& form, std::int64_t rows, std::int64_t cols) {
   s.w.block_cols = form.block_cols == 0 ? cols : form.block_cols;
   s.w.scale = form.format == WeightFormat::kE2m1 ? 0.25F : 1.0F;
   for (std::int64_t r = 0; r < rows; ++r) {
-    if (form.format == WeightFormat::kQ4K) {
-      fill.put_q4k_row(s.data, cols);
-      continue;
-    }
     while (s.data.size() < static_cast<std::size_t>((r + 1) * s.w.row_bytes)) {
-      fill.put_value(s.data, form.format);
+      if (has_inner_scales(form.format)) {
+        fill.put_block(s.data, form.format);
+      } else {
+        fill.put_value(s.data, form.format);
+      }
     }
   }
   const std::int64_t scale_rows = (rows + s.w.block_rows - 1) / s.w.block_rows;
