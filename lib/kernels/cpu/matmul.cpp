@@ -10,8 +10,6 @@
 namespace kernelpath::kernels::cpu {
 namespace {
 
-constexpr std::int64_t kScratchBytes = std::int64_t{2} << 20;
-
 std::int64_t row_blocks(const MatmulPart& part) {
   const std::int64_t rows = rows_at_once(part.n);
   return part.n == 0 ? 0 : (part.w.rows + rows - 1) / rows;
@@ -33,7 +31,7 @@ struct ThreadMemory {
   HugeMemory memory;
 
   ThreadMemory() {
-    auto allocated = HugeMemory::allocate(kScratchBytes, "the matrix kernels of a thread");
+    auto allocated = HugeMemory::allocate(kMatmulScratchBytes, "the matrix kernels of a thread");
     if (allocated) memory = std::move(*allocated);
   }
 };
@@ -42,7 +40,7 @@ struct ThreadMemory {
 
 std::byte* matmul_scratch(std::int64_t bytes) {
   static thread_local const ThreadMemory own;
-  KERNELPATH_ASSERT(bytes <= kScratchBytes);
+  KERNELPATH_ASSERT(bytes <= kMatmulScratchBytes);
   return own.memory.data();
 }
 

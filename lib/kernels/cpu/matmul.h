@@ -34,8 +34,10 @@ void matmul_rows_avx512(std::span<const PartRows> share);
 // Few tokens as matmul_rows_avx512.
 void matmul_rows_amx(std::span<const PartRows> share);
 
-// At least `bytes` (up to 2 MiB) for the kernels of this thread, in a huge page where the system
-// gives one; kept until the thread ends. Null: there is no memory.
+constexpr std::int64_t kMatmulScratchBytes = std::int64_t{2} << 20;
+
+// At least `bytes` (up to kMatmulScratchBytes) for the kernels of this thread, in a huge page where
+// the system gives one; kept until the thread ends. Null: there is no memory.
 std::byte* matmul_scratch(std::int64_t bytes);
 
 MatmulRows matmul_rows(Isa isa);

@@ -200,7 +200,7 @@ LeftTiles cut_rows(const WeightMatrix& w, const Place& at, std::byte* buffer) {
     std::byte* to = buffer + r * kLineBytes;
     for (std::int64_t step = 0; step < at.steps; ++step, to += kStepBytes) {
       const std::int64_t column = (at.step + step) * kStepCols;
-      if (column % kStep == 0) reader.ahead(column);
+      if (column % kStep == 0) reader.ahead(column, kPrefetchBytes);
       if (column + kStepCols <= w.cols) {
         put_columns<LeftPieces>({reader.at(column, 0).v, reader.at(column, 1).v}, to);
       } else {
@@ -232,7 +232,7 @@ LeftTiles left_tiles(const WeightMatrix& w, const Place& at, std::byte* buffer) 
   for (std::int64_t r = 0; r < kBlockRows; ++r) {
     const std::byte* const from = data + row_at(at, r) * w.row_bytes;
     std::byte* const to = buffer + r * kLineBytes;
-    read_ahead(from + w.row_bytes - kPrefetchBytes, at.steps * kLineBytes);  // the next row
+    read_ahead(from + w.row_bytes, at.steps * kLineBytes);  // the next row
     for (std::int64_t step = 0; step < at.steps; ++step) {
       _mm512_store_si512(to + step * left_step_bytes(1),
                          _mm512_loadu_si512(from + step * kLineBytes));
@@ -306,7 +306,8 @@ void take_codes(const WeightMatrix& w, const Place& at, const Scratch& scratch) 
     const std::byte* const scales = w.scales + row_at(at, r) * w.scale_row_bytes + at.step * 2;
     std::byte* to = scratch.left() + r * kLineBytes;
     for (std::int64_t step = 0; step < at.steps; ++step, to += left_step_bytes(1)) {
-      if (step % 2 == 0) read_ahead(row + (at.step + step) * step_bytes, kLineBytes);
+      if (step % 2 == 0)
+        read_ahead(row + (at.step + step) * step_bytes + kPrefetchBytes, kLineBytes);
       const Columns codes = codes_of<Format>(row, at.step + step);
       _mm512_store_si512(to, std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(codes.high, codes.low)));
     }

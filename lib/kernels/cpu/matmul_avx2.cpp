@@ -23,6 +23,9 @@ struct Simd {
   static Reg scale_minus(Reg a, float scale, float low) {
     return {_mm256_fmsub_ps(a.v, _mm256_set1_ps(scale), _mm256_set1_ps(low))};
   }
+  static void store(float* to, Reg a) { _mm256_storeu_ps(to, a.v); }
+  static Reg mul(Reg a, Reg b) { return {_mm256_mul_ps(a.v, b.v)}; }
+  static Reg fma(Reg a, float b, Reg c) { return {_mm256_fmadd_ps(a.v, _mm256_set1_ps(b), c.v)}; }
   static float sum(Reg a) {
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
@@ -69,6 +72,50 @@ struct Simd {
     return _mm_shuffle_epi8(table, codes);
   }
   static __m128i minus_eight(__m128i codes) { return _mm_sub_epi8(codes, _mm_set1_epi8(8)); }
+
+  // 16 whole numbers of 16 bits, and 8 of 32 bits.
+  struct Words {
+    __m256i v;
+  };
+  struct Ints {
+    __m256i v;
+  };
+  static Words words(const void* bytes) {
+    return {_mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(bytes)))};
+  }
+  // A block of q4_0: its 16 low halves are part 0, its high ones part 1.
+  static Words nibbles_minus_eight(const void* block, std::int64_t part) {
+    const __m128i bytes = _mm_loadu_si128(static_cast<const __m128i*>(block));
+    const __m128i chosen = part == 0 ? bytes : _mm_srli_epi16(bytes, 4);
+    const __m128i codes = _mm_and_si128(chosen, _mm_set1_epi8(15));
+    return {_mm256_cvtepi8_epi16(_mm_sub_epi8(codes, _mm_set1_epi8(8)))};
+  }
+  static Words load_words(const std::int16_t* from) {
+    return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))};
+  }
+  // To the nearest whole numbers, which fit into 16 bits.
+  static void store_words(std::int16_t* to, Reg a) {
+    const __m256i ints = _mm256_cvtps_epi32(a.v);
+    _mm_storeu_si128(
+        reinterpret_cast<__m128i*>(to),
+        _mm_packs_epi32(_mm256_castsi256_si128(ints), _mm256_extracti128_si256(ints, 1)));
+  }
+  // Products of neighbours, added in pairs.
+  static Ints dot(Words a, Words b) { return {_mm256_madd_epi16(a.v, b.v)}; }
+  static Ints add(Ints a, Ints b) { return {_mm256_add_epi32(a.v, b.v)}; }
+  static Reg to_float(Ints a) { return {_mm256_cvtepi32_ps(a.v)}; }
+  // The bits of the largest magnitude so far; infinity and NaN are larger than all numbers.
+  static Ints no_magnitude() { return {_mm256_setzero_si256()}; }
+  static Ints max_magnitude(Ints largest, Reg a) {
+    const __m256i bits = _mm256_and_si256(_mm256_castps_si256(a.v), _mm256_set1_epi32(0x7FFFFFFF));
+    return {_mm256_max_epi32(largest.v, bits)};
+  }
+  static std::int32_t largest(Ints a) {
+    const __m128i four =
+        _mm_max_epi32(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1));
+    const __m128i two = _mm_max_epi32(four, _mm_unpackhi_epi64(four, four));
+    return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 1)));
+  }
 };
 
 }  // namespace

@@ -9,9 +9,9 @@ namespace {
 
 // Long enough for the imbalance of one operation, short enough not to starve a machine whose cores
 // have other work.
-constexpr int kSpins = 2000;
+constexpr int kSpins = 40000;
 // Between two steps the sampler and the scheduler run; after that workers sleep.
-constexpr int kIdleSpins = 20'000;
+constexpr int kIdleSpins = 100'000;
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
