@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace kernelpath::runtime {
@@ -23,12 +26,54 @@ Unexpected bad(std::string_view field, std::string allowed, double found) {
                .value = fmt::format("{}", found)});
 }
 
-// log(sum(exp(logits))), in double; the largest logit is subtracted first.
-double log_sum_exp(std::span<const float> logits) {
-  const double largest = *std::ranges::max_element(logits);
+// exp(x) for x of -87 to 0, to 2e-7 of itself; of plain operations, so that a loop over it becomes
+// vectors.
+float exp_of_negative(float x) {
+  constexpr float kLog2E = 1.44269504F;
+  constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23: its last bit counts ones
+  const float shifted = x * kLog2E + kRounder;
+  const float whole = shifted - kRounder;
+  // ln 2 in two parts, the first one short.
+  const float r = x - whole * 0.693359375F + whole * 2.12194440e-4F;
+  float power = 1.9875691500e-4F;
+  power = power * r + 1.3981999507e-3F;
+  power = power * r + 8.3334519073e-3F;
+  power = power * r + 4.1665795894e-2F;
+  power = power * r + 1.6666665459e-1F;
+  power = power * r + 5.0000001201e-1F;
+  power = power * (r * r) + r + 1.0F;
+  const std::uint32_t exponent = std::bit_cast<std::uint32_t>(shifted) << 23U;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(power) + exponent);
+}
+
+// The sum of x, of which the numbers are overwritten: a half is added to the other, again and
+// again.
+template <std::size_t Size>
+float sum_of(std::array<float, Size>& x) {
+  for (std::size_t half = Size / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) x[i] += x[i + half];
+  }
+  return x[0];
+}
+
+// log(sum(exp(logits))) with the largest of them, `largest`, subtracted first; short sums in float
+// go into one in double.
+double log_sum_exp(std::span<const float> logits, float largest) {
+  constexpr std::size_t kRun = 256;
+  constexpr float kLeast = -87.0F;  // 2e-38, which is nothing beside the largest term, 1
   double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
-  return largest + std::log(sum);
+  for (std::size_t first = 0; first < logits.size(); first += kRun) {
+    const std::size_t count = std::min(kRun, logits.size() - first);
+    std::array<float, kRun> terms;
+    terms.fill(kLeast);
+    for (std::size_t i = 0; i < count; ++i) {
+      const float below = logits[first + i] - largest;
+      terms[i] = below > kLeast ? below : kLeast;
+    }
+    for (float& term : terms) term = exp_of_negative(term);
+    sum += static_cast<double>(sum_of(terms));
+  }
+  return static_cast<double>(largest) + std::log(sum);
 }
 
 bool is_better(std::span<const float> logits, std::int32_t a, std::int32_t b) {
@@ -90,14 +135,19 @@ double uniform(std::uint64_t seed, std::uint64_t n) {
 }
 
 std::int32_t argmax(std::span<const float> logits) {
-  std::int32_t best = -1;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i])) continue;
-    if (best < 0 || logits[i] > logits[static_cast<std::size_t>(best)]) {
-      best = static_cast<std::int32_t>(i);
+  constexpr std::size_t kLanes = 64;
+  std::array<float, kLanes> largest;
+  largest.fill(-std::numeric_limits<float>::infinity());
+  for (std::size_t first = 0; first < logits.size(); first += kLanes) {
+    const std::size_t count = std::min(kLanes, logits.size() - first);
+    // A comparison with NaN is false: NaN is never taken.
+    for (std::size_t i = 0; i < count; ++i) {
+      const float logit = logits[first + i];
+      largest[i] = logit > largest[i] ? logit : largest[i];
     }
   }
-  return best;
+  const auto found = std::ranges::find(logits, *std::ranges::max_element(largest));
+  return found == logits.end() ? -1 : static_cast<std::int32_t>(found - logits.begin());
 }
 
 Sampler::Sampler(const SamplingParams& params, std::span<const std::int32_t> prompt)
@@ -163,7 +213,7 @@ Result<Sampled> Sampler::sample(std::span<const float> logits, std::int64_t top)
                          "--backend vanilla"});
   }
   Sampled out;
-  const double normaliser = log_sum_exp(logits);
+  const double normaliser = log_sum_exp(logits, logits[static_cast<std::size_t>(best)]);
   const auto logprob = [&](std::int32_t token) {
     return static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(token)]) -
                               normaliser);
@@ -174,13 +224,13 @@ Result<Sampled> Sampler::sample(std::span<const float> logits, std::int64_t top)
     }
   }
   std::vector<float> penalised;
-  std::span<const float> judged = logits;
   if (has_penalties()) {
     penalised.assign(logits.begin(), logits.end());
     penalise(penalised);
-    judged = penalised;
+    out.token = params_.is_greedy() ? argmax(penalised) : draw(penalised);
+  } else {
+    out.token = params_.is_greedy() ? best : draw(logits);
   }
-  out.token = params_.is_greedy() ? argmax(judged) : draw(judged);
   out.logprob = logprob(out.token);
   ++draws_;
   ++generated_[out.token];

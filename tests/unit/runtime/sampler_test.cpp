@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <random>
 
 namespace kernelpath::runtime {
 namespace {
@@ -56,6 +58,25 @@ TEST(Sampler, Logprobs_AreThoseOfTheModel) {
   EXPECT_EQ(sampled.top[0].token, 2);
   EXPECT_EQ(sampled.top[1].token, 1);
   EXPECT_NEAR(sampled.top[1].logprob, std::log(2.0 / 7), 1e-6);
+}
+
+// Sizes around the runs that are summed together, logits from close to hundreds apart.
+TEST(Sampler, LogprobsOfManyTokens_AreThoseOfFloat64) {
+  std::mt19937 random(5);
+  for (const std::size_t count : {1, 63, 64, 255, 256, 257, 5000}) {
+    for (const float spread : {0.01F, 3.0F, 300.0F}) {
+      std::normal_distribution<float> normal(-2.0F, spread);
+      std::vector<float> logits(count);
+      for (float& logit : logits) logit = normal(random);
+      if (count > 64) logits[64] = -std::numeric_limits<float>::infinity();
+      const double largest = *std::ranges::max_element(logits);
+      double sum = 0;
+      for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
+      const Sampled sampled = Sampler({}, {}).sample(logits, 0).value();
+      EXPECT_EQ(sampled.token, std::ranges::max_element(logits) - logits.begin());
+      EXPECT_NEAR(sampled.logprob, -std::log(sum), 1e-6) << count << " logits, spread " << spread;
+    }
+  }
 }
 
 TEST(Sampler, Frequencies_FollowTheDistribution) {
