@@ -115,7 +115,6 @@ class FactGroup {
 MatrixFacts matrix_facts(const Judge& judge, const EngineCombination& base,
                          const std::vector<MatrixAxis>& axes, Context& own, Context& shared) {
   MatrixFacts out;
-  if (judge.model() == nullptr) return out;
   std::map<Axes, FactGroup> groups;
   for (const features::ResolvedFact& fact : own.table().resolution) {
     const Axes depends = axes_among(axes, own.table().schema, fact.arguments);

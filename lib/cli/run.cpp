@@ -59,6 +59,10 @@ Result<Question> own_question(const Invocation& invocation, Settings& settings) 
   if (settings.text(Option::kFallback) == "warn") {
     question.engines.front().deployment.settings.emplace_back("fallback", "warn");
   }
+  if (settings.is_set(Option::kKernel)) {
+    question.engines.front().deployment.settings.emplace_back("kernel",
+                                                              settings.text(Option::kKernel));
+  }
   return std::move(question);
 }
 

@@ -6,6 +6,7 @@
 #include "cli/report_files.h"
 #include "cli/validate_answer.h"
 #include "cli/validate_judge.h"
+#include "engines/kernelpath/capability_matrix.h"
 #include "features/feature_matrix.h"
 #include "features/matrix.h"
 #include "report/validate_matrix.h"
@@ -36,25 +37,43 @@ Result<void> write_reports(const Invocation& invocation, const Print& print) {
   return {};
 }
 
-// The one engine that is asked, of those for which `has` holds.
-Result<const EngineQuestion*> one_engine(const ValidateQuestion& question,
-                                         const std::function<bool(std::string_view)>& has) {
-  const EngineQuestion* out = nullptr;
-  std::vector<std::string> names;
-  for (const EngineQuestion& asked : question.base.engines) {
-    if (!has(asked.engine->name())) continue;
-    out = &asked;
-    names.emplace_back(asked.engine->name());
+// This project's own matrix is asked of the capability table, whose every claim a test runs.
+features::FeatureMatrix own_matrix(const EngineQuestion& engine, const hardware::Device& device) {
+  engines::kernelpath::CapabilityMatrix table = engines::kernelpath::capability_matrix(device);
+  features::FeatureMatrix out;
+  out.engine = engine.engine->name();
+  out.version = engine.engine->version();
+  out.source = {
+      .project = out.engine, .file = "lib/attention/backend_table.h", .version = out.version};
+  out.features = std::move(table.features);
+  for (std::vector<std::string>& row : table.refusals) {
+    std::vector<features::PairCell>& cells = out.cells.emplace_back();
+    cells.reserve(row.size());
+    for (std::string& refusal : row) {
+      const auto status = refusal.empty() ? features::PairStatus::kYes : features::PairStatus::kNo;
+      cells.push_back({.status = status, .reason = std::move(refusal)});
+    }
   }
-  if (names.size() == 1) return out;
-  if (names.empty()) {
-    return fail({.code = ErrorCode::kUnavailable,
-                 .message = "the documentation of the engines asked has no feature matrix",
-                 .where = "--matrix"});
+  return out;
+}
+
+// The matrix of the one engine that is asked. Where several are, the one whose documentation has
+// one.
+Result<features::FeatureMatrix> matrix_of(const ValidateQuestion& question) {
+  const std::vector<EngineQuestion>& engines = question.base.engines;
+  if (engines.size() == 1 && engines.front().engine->name() == "kernelpath") {
+    return own_matrix(engines.front(), question.base.device);
   }
-  return fail({.code = ErrorCode::kUsage,
-               .message = "is about one engine: --engine " + join_words(names, "or"),
-               .where = "--matrix"});
+  for (const EngineQuestion& asked : engines) {
+    const features::FeatureMatrix* const found =
+        features::find_feature_matrix(asked.engine->name());
+    if (found != nullptr) return *found;
+  }
+  return fail({.code = ErrorCode::kUnavailable,
+               .message = "the documentation of the engines asked has no feature matrix",
+               .where = "--matrix",
+               .hint = "--engine trtllm has one, and --engine kernelpath asks its own table; "
+                       "--matrix=backend,kv judges values for any engine"});
 }
 
 Result<int> run_features(const Invocation& invocation, const ValidateQuestion& question) {
@@ -64,10 +83,7 @@ Result<int> run_features(const Invocation& invocation, const ValidateQuestion& q
                  .where = "--matrix",
                  .value = shorten(invocation.models.front(), 64)});
   }
-  KERNELPATH_TRY(engine, one_engine(question, [](std::string_view name) {
-                   return features::find_feature_matrix(name) != nullptr;
-                 }));
-  const features::FeatureMatrix& matrix = *features::find_feature_matrix(engine->engine->name());
+  KERNELPATH_TRY(matrix, matrix_of(question));
   KERNELPATH_CHECK_OK(write_reports(invocation, [&](std::string_view format) -> std::string {
     if (format == "text") return report::feature_matrix_text(matrix);
     if (format == "md") return report::feature_matrix_markdown(matrix);

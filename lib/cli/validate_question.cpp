@@ -372,6 +372,11 @@ Result<EngineArguments> engine_arguments(const ValidateQuestion& question,
     for (const auto& setting : engine.deployment.settings) {
       KERNELPATH_CHECK_OK(check_setting(*known, setting.first));
     }
+  } else if (engine.engine->name() == "kernelpath") {
+    // Its own reader knows every setting and value.
+    engines::Deployment only;
+    only.settings = engine.deployment.settings;
+    KERNELPATH_CHECK_OK(engine.engine->check(only, engine.environment));
   }
   KERNELPATH_CHECK_OK(check_conflicts(table, engine.deployment));
   const StatedArguments options = features::arguments_of(table, engine.deployment);

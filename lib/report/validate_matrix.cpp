@@ -65,7 +65,7 @@ std::string cell_text(const FeatureMatrix& matrix, std::size_t row, std::size_t 
 }
 
 std::string legend() {
-  return "yes: works together   no: documented as not working   ?: not tested   "
+  return "yes: works together   no: does not work, says the source   ?: not tested   "
          "bugs: known issues   limit: works within a limit\n";
 }
 

@@ -181,6 +181,17 @@ TEST(Run, Why_IsWhatInspectSays) {
   const Outcome inspected =
       inspect({checkpoint(kLlama), "--engine", "kernelpath", "--device", "cpu", "--why"});
   EXPECT_EQ(own.out, inspected.out);
+  EXPECT_THAT(own.out, HasSubstr("KP-MATRIX-KERNEL  auto"));
+}
+
+TEST(Run, Why_NamesTheKernelsThatAreAskedFor) {
+  const Outcome own = run({checkpoint(kLlama), "--why", "--kernel", "avx2"});
+  const Outcome inspected = inspect({checkpoint(kLlama), "--engine", "kernelpath", "--device",
+                                     "cpu", "--set", "kernelpath.kernel=avx2", "--why"});
+  EXPECT_EQ(own.out, inspected.out);
+  EXPECT_THAT(own.out, HasSubstr("KP-MATRIX-KERNEL  avx2"));
+  EXPECT_THAT(run({checkpoint(kLlama), "--why", "--backend", "vanilla"}).out,
+              HasSubstr("KP-MATRIX-KERNEL  reference"));
 }
 
 TEST(Run, DryRun_PlansWithoutWeights) {

@@ -88,6 +88,40 @@ TEST(OwnRules, WithoutAModel_NothingIsSaidOfHeads) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
 }
 
+TEST(OwnRules, SettingThatTheRuntimeLacks_IsRefusedWithThoseThatItHas) {
+  const Outcome value = validate({checkpoint(kPlain), "--engine", "kernelpath", "--device", "cpu",
+                                  "--set", "kernelpath.kernel=sse"});
+  EXPECT_EQ(value.exit_code, 2) << value.out;
+  EXPECT_THAT(value.err, HasSubstr("auto, reference, avx2, avx512 or amx (sse)"));
+  const Outcome name = validate({"--engine", "kernelpath", "--set", "kernelpath.layout=NHD"});
+  EXPECT_EQ(name.exit_code, 2) << name.out;
+  EXPECT_THAT(name.err, HasSubstr("it has fallback, kernel and kv_layout"));
+}
+
+TEST(OwnMatrix, ValuesWithoutAModel_AskTheCapabilityTable) {
+  const std::vector<std::string> matrix = {"--matrix=backend,kv", "--engine", "kernelpath"};
+  const Outcome cpu = validate(with(matrix, {"--device", "cpu"}));
+  EXPECT_EQ(cpu.exit_code, 0) << cpu.err;
+  EXPECT_THAT(cpu.out, ::testing::ContainsRegex("FLASHINFER +\\* +error +7 +KP-NO-KERNEL"));
+  EXPECT_THAT(cpu.out, ::testing::ContainsRegex("auto.FUSED.VANILLA +\\* +ok +21"));
+  // No backend of this library computes there.
+  const Outcome rocm = validate(with(matrix, {"--device", "mi300a"}));
+  EXPECT_THAT(rocm.out, HasSubstr("0 of 49 combinations are valid"));
+}
+
+TEST(OwnMatrix, FeaturesByTwo_AskTheCapabilityTable) {
+  const Outcome cpu = validate({"--matrix", "--engine", "kernelpath", "--device", "cpu"});
+  EXPECT_EQ(cpu.exit_code, 0) << cpu.err;
+  EXPECT_THAT(cpu.out, AllOf(HasSubstr(" 0 multi-head latent attention"),
+                             HasSubstr("fused RoPE x sliding "
+                                       "window: no: FUSED has "
+                                       "no fused RoPE"),
+                             Not(HasSubstr("attention sinks x sliding window"))));
+  const Outcome rocm = validate({"--matrix", "--engine", "kernelpath", "--device", "mi300a"});
+  EXPECT_THAT(rocm.out, HasSubstr("attention sinks: no: FUSED has kernels for cpu only"));
+  EXPECT_EQ(validate({"--matrix", "--engine", "vllm"}).exit_code, 4);
+}
+
 // Nobody asks a runtime without any kernel for the device, unless by its name.
 TEST(OwnRules, QuestionToAllEngines_IsAnsweredWhereThereAreKernels) {
   EXPECT_THAT(validate({checkpoint(kPlain), "--device", "mi300a"}).out,

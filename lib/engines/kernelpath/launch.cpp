@@ -5,16 +5,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 namespace kernelpath::engines::kernelpath {
 namespace {
 
-constexpr std::array<SettingInfo, 2> kSettings{
+constexpr std::array<SettingInfo, 3> kSettings{
     {{.name = "fallback",
       .fallback = "error",
       .about = "where the named backend cannot run a layer: error, or warn and take one that can"},
+     {.name = "kernel",
+      .fallback = "auto",
+      .about = "kernels by instruction set: auto, reference, avx2, avx512 or amx"},
      {.name = "kv_layout", .fallback = "HND", .about = "order inside a page: HND or NHD"}}};
 
 // Beyond any machine: products with it fit 64 bits.
@@ -33,6 +37,18 @@ Result<void> read_fallback(const std::string& value, Launch& out) {
     return no_such_value("fallback", value, "error or warn");
   }
   out.falls_back = equal_ignoring_case(value, "warn");
+  return {};
+}
+
+Result<void> read_kernel(const std::string& value, Launch& out) {
+  constexpr std::array<std::string_view, 5> kKernels = {"auto", "reference", "avx2", "avx512",
+                                                        "amx"};
+  const std::string name = to_lower(value);
+  if (std::ranges::find(kKernels, name) == kKernels.end()) {
+    return no_such_value("kernel", value, "auto, reference, avx2, avx512 or amx");
+  }
+  out.kernel = name;
+  out.kernel_set_by = "user";
   return {};
 }
 
@@ -55,6 +71,7 @@ Result<attention::DataType> read_kv_type(const std::string& name) {
 
 Result<void> read_setting(const std::string& field, const std::string& value, Launch& out) {
   if (field == "fallback") return read_fallback(value, out);
+  if (field == "kernel") return read_kernel(value, out);
   if (field != "kv_layout") {
     std::vector<std::string> known;
     std::vector<std::string_view> names;

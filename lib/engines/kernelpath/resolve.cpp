@@ -30,6 +30,7 @@ class Walk {
   Resolution run() {
     if (read_request() && find_class() && build_layers()) {
       const bool selected = select_backends();
+      if (selected) add_matrix_kernels();
       if (selected) out_.memory = resolve_memory(request_, launch_, layers_, out_);
     }
     for (const Step& step : out_.steps) {
@@ -79,6 +80,7 @@ class Walk {
     const std::string_view layout = attention::kv_layout_name(launch_.kv_layout);
     add_value("kv_layout", std::string(layout),
               request_.deployment.setting("kv_layout") != nullptr ? "user" : "engine default");
+    add_value("kernel", launch_.kernel, launch_.kernel_set_by);
     return true;
   }
 
@@ -247,6 +249,28 @@ class Walk {
          .reason = fmt::format("{} from {}: {}", about, group.layers.front(), out.decode.kernel)},
         out_.steps);
     return true;
+  }
+
+  // What multiplies with the weights. A processor is not looked at: the answer is the same on every
+  // machine, and the line with which a run begins says what it found.
+  void add_matrix_kernels() {
+    const bool vanilla = out_.selected_backend == "VANILLA";
+    const std::string kernel = vanilla ? "reference" : launch_.kernel;
+    std::string reason = "matrix products, with weights as they are stored: ";
+    if (vanilla) {
+      reason += "backend VANILLA has the reference kernels alone";
+    } else if (kernel == "auto") {
+      reason += "the first that the processor has of amx, avx512, avx2 and reference";
+    } else {
+      reason += fmt::format("{}, set by: {}", kernel, launch_.kernel_set_by);
+    }
+    if (kernel == "amx" || kernel == "auto") reason += "; amx for batches and prompts, avx512 else";
+    append_step({.rule = "KP-MATRIX-KERNEL",
+                 .stage = Stage::kInnerKernel,
+                 .verdict = Verdict::kSelected,
+                 .candidate = kernel,
+                 .reason = std::move(reason)},
+                out_.steps);
   }
 
   // The named backend cannot, and the user takes another one.

@@ -14,6 +14,7 @@ constexpr std::string_view kTable = "lib/attention/backend_table.h";
 constexpr std::string_view kRequest = "lib/attention/layer_request.cpp";
 constexpr std::string_view kLaunch = "lib/engines/kernelpath/launch.cpp";
 constexpr std::string_view kLayers = "lib/engines/kernelpath/layers.cpp";
+constexpr std::string_view kResolve = "lib/engines/kernelpath/resolve.cpp";
 constexpr std::string_view kRanks = "lib/engines/kernelpath/ranks.cpp";
 constexpr std::string_view kModels = "lib/registry/own_models.cpp";
 constexpr std::string_view kGguf = "lib/config/gguf_words.cpp";
@@ -62,6 +63,9 @@ constexpr auto kRules = std::to_array<RuleInfo>({
     {"KP-BACKEND", "The attention backend of a group of layers.",
      "The first row of the capability table that claims all that the layers need.", "", kTable,
      kVersion},
+    {"KP-MATRIX-KERNEL", "The kernels that multiply with the weights.",
+     "Every set of kernels reads every weight format; they differ in the instructions they need.",
+     "Say --kernel to choose one.", kResolve, kVersion},
     {"KP-BACKEND-ALIAS", "Another engine's backend name stands for FUSED.",
      "Configurations carry the names of the engine that they were written for.",
      "Write FUSED to say what runs.", kTable, kVersion},
