@@ -1,6 +1,7 @@
 // Compiled for AVX2, FMA and F16C; called only where the processor has them.
 #include "kernels/ops.h"
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <immintrin.h>
@@ -15,15 +16,21 @@ struct Simd {
   };
   static constexpr int kLanes = 8;
   static constexpr int kMaxTokens = 2;  // 8 sums, 4 weights, 1 activation of 16 registers
+  // Of panels: 12 sums, 2 weights, 1 activation, and 16 KiB of weights.
+  static constexpr int kPanelVectors = 2;
+  static constexpr int kPanelTokens = 6;
+  static constexpr int kPanelCols = 256;
 
   static Reg zero() { return {_mm256_setzero_ps()}; }
   static Reg load(const float* from) { return {_mm256_loadu_ps(from)}; }
+  static Reg all(const float* from) { return {_mm256_broadcast_ss(from)}; }
+  static void store(float* to, Reg a) { _mm256_storeu_ps(to, a.v); }
+  static Reg add(Reg a, Reg b) { return {_mm256_add_ps(a.v, b.v)}; }
   static Reg fma(Reg a, Reg b, Reg c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
   static Reg mul(Reg a, float b) { return {_mm256_mul_ps(a.v, _mm256_set1_ps(b))}; }
   static Reg scale_minus(Reg a, float scale, float low) {
     return {_mm256_fmsub_ps(a.v, _mm256_set1_ps(scale), _mm256_set1_ps(low))};
   }
-  static void store(float* to, Reg a) { _mm256_storeu_ps(to, a.v); }
   static Reg mul(Reg a, Reg b) { return {_mm256_mul_ps(a.v, b.v)}; }
   static Reg fma(Reg a, float b, Reg c) { return {_mm256_fmadd_ps(a.v, _mm256_set1_ps(b), c.v)}; }
   static float sum(Reg a) {
@@ -116,13 +123,38 @@ struct Simd {
     const __m128i two = _mm_max_epi32(four, _mm_unpackhi_epi64(four, four));
     return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 1)));
   }
+
+  // Rows become columns.
+  using Square = std::array<Reg, kLanes>;
+  [[gnu::always_inline]] static void transpose(Square& m) {
+    Square t;
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < 8; i += 2) {
+      t[i].v = _mm256_unpacklo_ps(m[i].v, m[i + 1].v);
+      t[i + 1].v = _mm256_unpackhi_ps(m[i].v, m[i + 1].v);
+    }
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < 8; i += 4) {
+      m[i].v = _mm256_shuffle_ps(t[i].v, t[i + 2].v, 0x44);
+      m[i + 1].v = _mm256_shuffle_ps(t[i].v, t[i + 2].v, 0xEE);
+      m[i + 2].v = _mm256_shuffle_ps(t[i + 1].v, t[i + 3].v, 0x44);
+      m[i + 3].v = _mm256_shuffle_ps(t[i + 1].v, t[i + 3].v, 0xEE);
+    }
+    t = m;
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < 4; ++i) {
+      m[i].v = _mm256_permute2f128_ps(t[i].v, t[i + 4].v, 0x20);
+      m[i + 4].v = _mm256_permute2f128_ps(t[i].v, t[i + 4].v, 0x31);
+    }
+  }
 };
 
 }  // namespace
 }  // namespace kernelpath::kernels::cpu
 
 #include "kernels/cpu/matmul_ggml_readers.inc"
-#include "kernels/cpu/matmul_tile.inc"
+// The readers come first.
+#include "kernels/cpu/matmul_panels.inc"
 
 namespace kernelpath::kernels::cpu {
 

@@ -2,7 +2,7 @@
 #include "kernels/cpu/simd_avx512.inc"
 // The vectors come first.
 #include "kernels/cpu/matmul_ggml_readers.inc"
-#include "kernels/cpu/matmul_tile.inc"
+#include "kernels/cpu/matmul_panels.inc"
 
 namespace kernelpath::kernels::cpu {
 

@@ -1,6 +1,6 @@
 // Logits must not depend on who else is in the batch, on threads, or on how a prompt is cut: not by
-// a bit with vectors; with AMX, whose batches round activations to 16 bits, by less than a
-// near-tie.
+// a bit with vectors and fewer than 32 tokens; where many tokens take another kernel, with vectors
+// as with AMX, by less than a near-tie.
 #include "config/load.h"
 #include "kernels/cpu/executor.h"
 #include "kv/paged_storage.h"
@@ -163,18 +163,22 @@ void expect_the_same_choice(std::span<const float> a, std::span<const float> b) 
   EXPECT_LT(*best - a[static_cast<std::size_t>(other - b.begin())], kNearTie);
 }
 
-TEST_P(Batch, WithAmx_TheSameChoicesButForNearTies) {
-  if (!kernels::cpu::has_isa(kernels::cpu::Isa::kAmx)) GTEST_SKIP() << "this processor has no AMX";
-  TwoRequests vectors(GetParam(), 1);
-  TwoRequests whole(GetParam(), 2, kernels::cpu::Isa::kAmx);
-  TwoRequests chunks(GetParam(), 2, kernels::cpu::Isa::kAmx);
-  const std::vector<float> expected = vectors.run({{0, counting(10, 60)}});
-  const std::vector<float> prompt = whole.run({{0, counting(10, 60)}});
-  expect_the_same_choice(expected, prompt);
-  chunks.run({{0, counting(10, 5)}, {1, counting(40, 9)}});
-  chunks.run({{0, counting(15, 1)}});
-  expect_the_same_choice(prompt, chunks.run({{0, counting(16, 54)}}));
-  expect_the_same_choice(vectors.run({{0, {7}}}), whole.run({{0, {7}}}));
+TEST_P(Batch, OfManyTokens_TheSameChoicesButForNearTies) {
+  using kernels::cpu::Isa;
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512, Isa::kAmx}) {
+    if (!kernels::cpu::has_isa(isa)) continue;
+    SCOPED_TRACE(kernels::cpu::isa_name(isa));
+    TwoRequests sums(GetParam(), 1, Isa::kReference);
+    TwoRequests whole(GetParam(), 2, isa);
+    TwoRequests chunks(GetParam(), 2, isa);
+    const std::vector<float> expected = sums.run({{0, counting(10, 60)}});
+    const std::vector<float> prompt = whole.run({{0, counting(10, 60)}});
+    expect_the_same_choice(expected, prompt);
+    chunks.run({{0, counting(10, 5)}, {1, counting(40, 9)}});
+    chunks.run({{0, counting(15, 1)}});
+    expect_the_same_choice(prompt, chunks.run({{0, counting(16, 54)}}));
+    expect_the_same_choice(sums.run({{0, {7}}}), whole.run({{0, {7}}}));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Batch,
