@@ -30,6 +30,9 @@ set_property(CACHE KERNELPATH_FLASHINFER PROPERTY STRINGS AUTO ON OFF)
 set(KERNELPATH_FLASHINFER_ROOT
     ""
     CACHE PATH "Folder of the Python package flashinfer; else where Python finds it")
+set(KERNELPATH_WITHOUT
+    ""
+    CACHE STRING "Optional libraries to leave out though they are there: mpi;nettle;sentencepiece")
 set(KERNELPATH_SANITIZE
     ""
     CACHE STRING "Sanitizers for every own target, e.g. address,undefined or thread")

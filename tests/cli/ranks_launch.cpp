@@ -17,22 +17,31 @@ std::vector<std::string> launcher_options() {
           "1"};
 }
 
+std::string own_program() { return std::string(KERNELPATH_BIN_DIR) + "/llm-run"; }
+
+void add_program(Call& call, int count, const std::string& program,
+                 const std::vector<std::string>& arguments) {
+  call.arguments.insert(call.arguments.end(), {"-np", std::to_string(count), program});
+  call.arguments.insert(call.arguments.end(), arguments.begin(), arguments.end());
+}
+
 }  // namespace
 
 bool has_ranks() { return !comm::mpi_library().empty() && *KERNELPATH_MPIEXEC != '\0'; }
 
-Call ranks_call(int count, const std::vector<std::string>& arguments) {
+Call ranks_call(int count, const std::string& program, const std::vector<std::string>& arguments) {
   Call call{.arguments = launcher_options(), .timeout_s = 120};
-  add_ranks(call, count, arguments);
+  add_program(call, count, program, arguments);
   return call;
 }
 
+Call ranks_call(int count, const std::vector<std::string>& arguments) {
+  return ranks_call(count, own_program(), arguments);
+}
+
 void add_ranks(Call& call, int count, const std::vector<std::string>& arguments) {
-  std::vector<std::string>& all = call.arguments;
-  if (!all.empty() && all.size() > launcher_options().size()) all.emplace_back(":");
-  all.insert(all.end(),
-             {"-np", std::to_string(count), std::string(KERNELPATH_BIN_DIR) + "/llm-run"});
-  all.insert(all.end(), arguments.begin(), arguments.end());
+  call.arguments.emplace_back(":");
+  add_program(call, count, own_program(), arguments);
 }
 
 Outcome launch(const Call& call) { return run_program(KERNELPATH_MPIEXEC, call); }

@@ -15,8 +15,10 @@ bool has_ranks();
 #define KERNELPATH_NEEDS_RANKS() \
   if (!has_ranks()) GTEST_SKIP() << "this build has no MPI, or there is no mpirun"
 
-// Arguments of the launcher that start `count` ranks of llm-run with `arguments`.
+// Arguments of the launcher that start `count` ranks of llm-run, or of another program, with
+// `arguments`.
 Call ranks_call(int count, const std::vector<std::string>& arguments);
+Call ranks_call(int count, const std::string& program, const std::vector<std::string>& arguments);
 // Starts more ranks in the same call, with arguments of their own.
 void add_ranks(Call& call, int count, const std::vector<std::string>& arguments);
 

@@ -171,6 +171,33 @@ TEST(RanksFail, OneRankAlone_EndsAllWithItsErrorAndCode) {
   EXPECT_THAT(first.err, AllOf(HasSubstr("error["), Not(HasSubstr("rank "))));
 }
 
+Outcome with_failing_rank(const std::string& how) {
+  return launch(
+      ranks_call(3, std::string(KERNELPATH_BUILD_DIR) + "/tests/failing_rank", {"--tp", "3", how}));
+}
+
+// A rank that throws cannot agree with the others any more: it ends them with its error.
+TEST(RanksFail, RankThatThrows_EndsAllWithItsErrorAndCode) {
+  KERNELPATH_NEEDS_RANKS();
+  const Outcome memory = with_failing_rank("memory");
+  EXPECT_EQ(memory.exit_code, 5) << memory.err;
+  EXPECT_EQ(count_of(memory.err, "error[RESOURCE]: rank 2: out of memory"), 1) << memory.err;
+  const Outcome bug = with_failing_rank("bug");
+  EXPECT_EQ(bug.exit_code, 70) << bug.err;
+  EXPECT_EQ(count_of(bug.err, "error[INTERNAL]: rank 2: a made-up bug"), 1) << bug.err;
+}
+
+// A rank that is gone says nothing; nobody waits for it.
+TEST(RanksFail, RankThatIsGone_EndsAll) {
+  KERNELPATH_NEEDS_RANKS();
+  EXPECT_EQ(with_failing_rank("none").exit_code, 0);
+  for (const std::string how : {"crash", "exit"}) {
+    const Outcome outcome = with_failing_rank(how);
+    EXPECT_NE(outcome.exit_code, 0) << how << outcome.err;
+    EXPECT_NE(outcome.exit_code, -1) << how;  // it did not hang
+  }
+}
+
 // The first rank alone writes files; the others must not wait for it.
 TEST(RanksFail, FileThatCannotBeWritten_EndsAll) {
   KERNELPATH_NEEDS_RANKS();
