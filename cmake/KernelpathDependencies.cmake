@@ -19,7 +19,8 @@ endfunction()
 set(optional_libraries mpi nettle sentencepiece)
 foreach(library IN LISTS KERNELPATH_WITHOUT)
   if(NOT library IN_LIST optional_libraries)
-    message(FATAL_ERROR "KERNELPATH_WITHOUT has '${library}'; mpi, nettle and sentencepiece are allowed")
+    message(
+      FATAL_ERROR "KERNELPATH_WITHOUT has '${library}'; mpi, nettle and sentencepiece are allowed")
   endif()
 endforeach()
 
