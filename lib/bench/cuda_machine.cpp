@@ -24,13 +24,6 @@ int host_threads() {
   return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMost));
 }
 
-// A copy from pageable memory returns once it is staged; our stream does not wait for the rest of
-// it.
-Result<void> put(void* to, const void* from, std::int64_t bytes) {
-  KERNELPATH_CHECK_OK(cuda::copy_to_device(to, from, bytes));
-  return cuda::synchronize();
-}
-
 // What NVML says holds the clocks down; names are those of its API reference.
 std::string throttle_text(unsigned long long reasons) {
   struct Reason {
@@ -90,7 +83,7 @@ Result<Buffer> CudaMachine::filled(std::int64_t bytes, const BitPattern& pattern
   std::vector<std::byte> block(static_cast<std::size_t>(std::min(bytes, kBlockBytes)));
   fill_random({}, block, pattern, static_cast<std::uint64_t>(bytes));
   const auto size = static_cast<std::int64_t>(block.size());
-  KERNELPATH_CHECK_OK(put(buffer.data(), block.data(), size));
+  KERNELPATH_CHECK_OK(cuda::copy_to_device(buffer.data(), block.data(), size));
   for (std::int64_t at = size; at < bytes; at += size) {
     KERNELPATH_CHECK_OK(cuda::copy_on_device(buffer.data() + at, buffer.data(),
                                              std::min(size, bytes - at), stream()));
@@ -101,7 +94,7 @@ Result<Buffer> CudaMachine::filled(std::int64_t bytes, const BitPattern& pattern
 
 Result<Buffer> CudaMachine::copied_bytes(const void* data, std::int64_t bytes) {
   KERNELPATH_TRY(buffer, Buffer::allocate(bytes));
-  KERNELPATH_CHECK_OK(put(buffer.data(), data, bytes));
+  KERNELPATH_CHECK_OK(cuda::copy_to_device(buffer.data(), data, bytes));
   return std::move(buffer);
 }
 

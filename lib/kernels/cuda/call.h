@@ -2,6 +2,8 @@
 
 #include "attention/params.h"
 #include "base/result.h"
+#include "kernels/cuda/capabilities.h"
+#include "kernels/cuda/gqa_decode.h"
 #include "kernels/cuda/sm80/gqa/kernel.h"
 
 #include <fmt/format.h>
@@ -12,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-// What the host sides of the attention kernels share: for this folder's units only.
+// What the host sides of the attention kernels share: for this folder's units and their tests.
 namespace kernelpath::kernels::cuda {
 
 // Everything that is wrong with a call, in the user's words.
@@ -37,9 +39,12 @@ class Findings {
   std::vector<std::string> findings_;
 };
 
-// Adds what the kernels cannot take of one side, K or V, of head size `dim`.
-void check_side(Findings& findings, std::string_view name, const attention::PagedRows& rows,
-                std::int64_t dim);
+// Adds everything that a call asks for and its kernel does not claim.
+void require_claimed(Findings& findings, const KernelCapabilities& kernel,
+                     const DecodeParams& params, const DeviceInfo& device);
+
+// What a call needs beyond plain causal attention.
+attention::FeatureSet features_of(const DecodeParams& params);
 
 // A side in bytes.
 sm80::SideParams side_of(const attention::PagedRows& rows, std::int64_t dim,

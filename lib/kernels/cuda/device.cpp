@@ -117,8 +117,11 @@ Result<Buffer> Buffer::allocate(std::int64_t bytes) {
 }
 
 Result<void> copy_to_device(void* to, const void* from, std::int64_t bytes) {
-  return check_status(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice),
-                      "cudaMemcpy");
+  KERNELPATH_CHECK_OK(check_status(
+      cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice), "cudaMemcpy"));
+  // A copy from pageable memory returns once it is staged. The rest of it is the default stream's,
+  // for which streams of our own do not wait.
+  return check_status(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
 Result<void> copy_to_host(void* to, const void* from, std::int64_t bytes) {

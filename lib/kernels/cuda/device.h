@@ -52,6 +52,7 @@ class Buffer {
   std::int64_t bytes_ = 0;
 };
 
+// Returns when the bytes are there, whatever stream reads them next. `from` may be pageable.
 Result<void> copy_to_device(void* to, const void* from, std::int64_t bytes);
 Result<void> copy_to_host(void* to, const void* from, std::int64_t bytes);
 Result<void> copy_on_device(void* to, const void* from, std::int64_t bytes, StreamView stream);

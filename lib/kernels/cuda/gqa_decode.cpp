@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cuda_runtime_api.h>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -132,34 +131,8 @@ T* at(const DecodeWorkspace& workspace, std::int64_t offset) {
 }  // namespace
 
 Result<void> check_decode(const DecodeParams& params, const DeviceInfo& device) {
-  const attention::Geometry& geometry = params.geometry;
-  Findings findings("decode");
-  findings.require(device.sm >= 80, "the device is sm_{}; sm_80 and newer are supported",
-                   device.sm);
-  findings.require(params.query_type == DataType::kBf16 || params.query_type == DataType::kF16,
-                   "queries are {}; bfloat16 and float16 are supported",
-                   attention::data_type_name(params.query_type));
-  findings.require(params.k.type != DataType::kF32,
-                   "the KV cache is float32; bfloat16, float16, fp8_e4m3, fp8_e5m2 and nvfp4 are "
-                   "supported");
-  findings.require(params.k.type == params.v.type, "K is {} and V is {}; they must be of one type",
-                   attention::data_type_name(params.k.type),
-                   attention::data_type_name(params.v.type));
-  check_side(findings, "K", params.k, geometry.head_dim);
-  check_side(findings, "V", params.v, geometry.v_head_dim);
-  findings.require(geometry.num_kv_heads > 0 && geometry.num_heads > 0 &&
-                       geometry.num_heads % std::max<std::int64_t>(geometry.num_kv_heads, 1) == 0,
-                   "{} query heads do not divide among {} KV heads", geometry.num_heads,
-                   geometry.num_kv_heads);
-  findings.require(params.max_queries >= 1, "{} queries a request; 1 and more are supported",
-                   params.max_queries);
-  findings.require(params.batch.page_size > 0, "the page size is {}; 1 or more is supported",
-                   params.batch.page_size);
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  findings.require(geometry.window >= 0 && geometry.window <= kMost && geometry.chunk >= 0 &&
-                       geometry.chunk <= kMost,
-                   "window {} and chunk {}; 0 to {} are supported", geometry.window, geometry.chunk,
-                   kMost);
+  Findings findings(kDecodeCapabilities.name);
+  require_claimed(findings, kDecodeCapabilities, params, device);
   const Instantiation* kernel = find_instantiation(params);
   if (kernel != nullptr) {
     findings.require(kernel->shared_bytes <= device.shared_bytes_per_block,
@@ -259,11 +232,26 @@ Result<void> launch_decode(const DecodeParams& params, const DeviceInfo& device,
                       "the launch of decode attention");
 }
 
+namespace {
+
+std::string name_of(const Instantiation& kernel) {
+  return fmt::format("sm80_gqa<{}, {}, {}>", attention::data_type_name(kernel.type), kernel.dim,
+                     kernel.row_tiles * 8);
+}
+
+}  // namespace
+
 std::string decode_kernel_name(const DecodeParams& params) {
   const Instantiation* kernel = find_instantiation(params);
-  if (kernel == nullptr) return "none";
-  return fmt::format("sm80_gqa<{}, {}, {}>", attention::data_type_name(kernel->type), kernel->dim,
-                     kernel->row_tiles * 8);
+  return kernel != nullptr ? name_of(*kernel) : "none";
+}
+
+std::vector<std::string> decode_kernel_names() {
+  std::vector<std::string> names;
+  for (const auto& of_type : kInstantiations) {
+    for (const Instantiation& one : of_type) names.push_back(name_of(one));
+  }
+  return names;
 }
 
 }  // namespace kernelpath::kernels::cuda

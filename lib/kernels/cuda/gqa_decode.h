@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 // Attention of MHA, GQA and MQA over a paged cache, made for decoding: one query a request, or up
 // to eight (speculative decoding). More are right as well, and read the keys again for every 32
@@ -49,8 +51,9 @@ struct DecodeWorkspace {
   std::int64_t bytes = 0;
 };
 
-// Whether the kernels can run this call on this device. The error (kUnavailable) names what was
-// asked for and everything that is supported in its place. Reads no device memory.
+// Whether the kernels can run this call on this device, by kDecodeCapabilities (capabilities.h).
+// The error (kUnavailable) names what was asked for and everything that is supported in its place.
+// Reads no device memory.
 Result<void> check_decode(const DecodeParams& params, const DeviceInfo& device);
 
 // The bytes a workspace needs for calls of this geometry with up to batch.num_requests requests.
@@ -71,7 +74,8 @@ Result<void> launch_decode(const DecodeParams& params, const DeviceInfo& device,
                            const DecodeWorkspace& workspace, StreamView stream,
                            const DecodeTuning& tuning = {});
 
-// What would run, for reports: "sm80_gqa<fp8_e4m3, 128, 8>".
+// What would run, for reports: "sm80_gqa<fp8_e4m3, 128, 8>", or "none"; and all that there is.
 std::string decode_kernel_name(const DecodeParams& params);
+std::vector<std::string> decode_kernel_names();
 
 }  // namespace kernelpath::kernels::cuda

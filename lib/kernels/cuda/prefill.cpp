@@ -1,10 +1,15 @@
 #include "kernels/cuda/prefill.h"
 
+#include "base/assert.h"
 #include "kernels/cuda/call.h"
+#include "kernels/cuda/sm90/prefill/config.h"
 #include "kernels/cuda/sm90/prefill/kernel.h"
 #include "kernels/cuda/status.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace kernelpath::kernels::cuda {
@@ -12,55 +17,88 @@ namespace {
 
 using attention::DataType;
 
-constexpr std::int64_t kDim = 128;
-constexpr std::int64_t kTileQueries = 128;
-
 #ifdef KERNELPATH_HAVE_SM90A
 constexpr bool kHasSm90a = true;
 #else
 constexpr bool kHasSm90a = false;
 #endif
 
-std::int64_t query_tiles(const DecodeParams& params) {
-  return (params.max_queries + kTileQueries - 1) / kTileQueries;
+// What the host needs to know of an instantiation.
+struct Instantiation {
+  DataType type = DataType::kBf16;
+  int dim_k = 0;
+  int dim_v = 0;
+  int queries = 0;  // of a tile
+  cudaError_t (*launch)(const sm90::PrefillKernelParams&, cudaStream_t) = nullptr;
+};
+
+template <DataType Type, int DimK, int DimV>
+constexpr Instantiation instantiation() {
+  return {.type = Type,
+          .dim_k = DimK,
+          .dim_v = DimV,
+          .queries = sm90::PrefillConfig<Type, DimK, DimV>::kQueries,
+          .launch = &sm90::launch_prefill_kernel<Type, DimK, DimV>};
 }
 
-void check_types(Findings& findings, const DecodeParams& params) {
-  findings.require(params.k.type == DataType::kBf16 || params.k.type == DataType::kF16,
-                   "the KV cache is {}; bfloat16 and float16 are supported",
-                   attention::data_type_name(params.k.type));
-  findings.require(params.k.type == params.v.type && params.k.type == params.query_type,
-                   "queries are {}, K is {} and V is {}; they must be of one type",
-                   attention::data_type_name(params.query_type),
-                   attention::data_type_name(params.k.type),
-                   attention::data_type_name(params.v.type));
+// In the order of preference: the first that is large enough runs.
+template <DataType Type>
+constexpr std::array<Instantiation, 7> instantiations_of() {
+  return {instantiation<Type, 64, 64>(),   instantiation<Type, 80, 80>(),
+          instantiation<Type, 96, 96>(),   instantiation<Type, 128, 128>(),
+          instantiation<Type, 192, 128>(), instantiation<Type, 192, 192>(),
+          instantiation<Type, 256, 256>()};
+}
+// Its head sizes are multiples of 64.
+constexpr std::array<Instantiation, 5> nvfp4_instantiations() {
+  constexpr auto kType = DataType::kNvfp4;
+  return {instantiation<kType, 64, 64>(), instantiation<kType, 128, 128>(),
+          instantiation<kType, 192, 128>(), instantiation<kType, 192, 192>(),
+          instantiation<kType, 256, 256>()};
+}
+
+constexpr auto kInstantiations = [] {
+  std::array<Instantiation, 4 * 7 + 5> all{};
+  std::size_t count = 0;
+  const auto add = [&](const auto& some) {
+    for (const Instantiation& one : some) all[count++] = one;
+  };
+  add(instantiations_of<DataType::kBf16>());
+  add(instantiations_of<DataType::kF16>());
+  add(instantiations_of<DataType::kFp8E4m3>());
+  add(instantiations_of<DataType::kFp8E5m2>());
+  add(nvfp4_instantiations());
+  return all;
+}();
+
+const Instantiation* find_instantiation(const DecodeParams& params) {
+  const auto* const found = std::ranges::find_if(kInstantiations, [&](const Instantiation& one) {
+    return one.type == params.k.type && one.dim_k >= params.geometry.head_dim &&
+           one.dim_v >= params.geometry.v_head_dim;
+  });
+  return found != kInstantiations.end() ? found : nullptr;
+}
+
+std::int64_t query_tiles(const DecodeParams& params, const Instantiation& kernel) {
+  return (params.max_queries + kernel.queries - 1) / kernel.queries;
+}
+
+std::string name_of(const Instantiation& kernel) {
+  return fmt::format("sm90_prefill<{}, {}, {}>", attention::data_type_name(kernel.type),
+                     kernel.dim_k, kernel.dim_v);
 }
 
 }  // namespace
 
 Result<void> check_prefill(const DecodeParams& params, const DeviceInfo& device) {
-  const attention::Geometry& geometry = params.geometry;
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  Findings findings("prefill");
-  findings.require(device.sm == 90, "the device is sm_{}; sm_90 is supported", device.sm);
+  constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
+  Findings findings(kPrefillCapabilities.name);
+  require_claimed(findings, kPrefillCapabilities, params, device);
   findings.require(kHasSm90a, "this build has no code for sm_90a; KERNELPATH_CUDA_ARCHS names it");
-  findings.require(geometry.head_dim == kDim && geometry.v_head_dim == kDim,
-                   "the head sizes of K and V are {} and {}; {} is supported", geometry.head_dim,
-                   geometry.v_head_dim, kDim);
-  check_types(findings, params);
-  check_side(findings, "K", params.k, geometry.head_dim);
-  check_side(findings, "V", params.v, geometry.v_head_dim);
-  findings.require(geometry.num_kv_heads > 0 && geometry.num_heads > 0 &&
-                       geometry.num_heads % std::max<std::int64_t>(geometry.num_kv_heads, 1) == 0,
-                   "{} query heads do not divide among {} KV heads", geometry.num_heads,
-                   geometry.num_kv_heads);
-  findings.require(params.batch.page_size > 0, "the page size is {}; 1 or more is supported",
-                   params.batch.page_size);
-  findings.require(geometry.window >= 0 && geometry.window <= kMost && geometry.chunk >= 0 &&
-                       geometry.chunk <= kMost,
-                   "window {} and chunk {}; 0 to {} are supported", geometry.window, geometry.chunk,
-                   kMost);
-  findings.require(query_tiles(params) * params.batch.num_requests * geometry.num_heads <= kMost,
+  const Instantiation* kernel = find_instantiation(params);
+  findings.require(kernel == nullptr || query_tiles(params, *kernel) * params.batch.num_requests *
+                                                params.geometry.num_heads <=
+                                            kMostBlocks,
                    "{} requests of up to {} queries are more than a launch has blocks for",
                    params.batch.num_requests, params.max_queries);
   return findings.result();
@@ -69,6 +107,8 @@ Result<void> check_prefill(const DecodeParams& params, const DeviceInfo& device)
 Result<void> launch_prefill(const DecodeParams& params, const DeviceInfo& device,
                             StreamView stream) {
   KERNELPATH_CHECK_OK(check_prefill(params, device));
+  const Instantiation* chosen = find_instantiation(params);
+  KERNELPATH_ASSERT(chosen != nullptr);
   const attention::Geometry& geometry = params.geometry;
   const auto group = static_cast<std::int32_t>(geometry.num_heads / geometry.num_kv_heads);
   const sm90::PrefillKernelParams kernel{
@@ -78,8 +118,11 @@ Result<void> launch_prefill(const DecodeParams& params, const DeviceInfo& device
                 .chunk = static_cast<std::int32_t>(geometry.chunk),
                 .causal = geometry.causal ? 1 : 0},
       .num_requests = static_cast<std::int32_t>(params.batch.num_requests),
-      .query_tiles = static_cast<std::int32_t>(query_tiles(params)),
+      .query_tiles = static_cast<std::int32_t>(query_tiles(params, *chosen)),
       .num_heads = static_cast<std::int32_t>(geometry.num_heads),
+      .head_dim = static_cast<std::int32_t>(geometry.head_dim),
+      .v_head_dim = static_cast<std::int32_t>(geometry.v_head_dim),
+      .query_is_bf16 = params.query_type == DataType::kBf16 ? 1 : 0,
       .query_start = params.batch.query_start,
       .seq_lens = params.batch.seq_lens,
       .block_table = params.batch.block_table,
@@ -96,9 +139,20 @@ Result<void> launch_prefill(const DecodeParams& params, const DeviceInfo& device
       .sinks = params.sinks,
       .score_scale = geometry.softmax_scale * params.k.scale,
       .softcap = geometry.softcap};
-  return check_status(sm90::launch_prefill_kernel(kernel, params.query_type == DataType::kBf16,
-                                                  static_cast<cudaStream_t>(stream.handle)),
+  return check_status(chosen->launch(kernel, static_cast<cudaStream_t>(stream.handle)),
                       "the launch of prefill attention");
+}
+
+std::string prefill_kernel_name(const DecodeParams& params) {
+  const Instantiation* kernel = find_instantiation(params);
+  return kernel != nullptr ? name_of(*kernel) : "none";
+}
+
+std::vector<std::string> prefill_kernel_names() {
+  std::vector<std::string> names;
+  names.reserve(kInstantiations.size());
+  for (const Instantiation& one : kInstantiations) names.push_back(name_of(one));
+  return names;
 }
 
 }  // namespace kernelpath::kernels::cuda

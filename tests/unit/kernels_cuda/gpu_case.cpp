@@ -145,12 +145,40 @@ Output GpuCase::output() const {
   return out;
 }
 
+void GpuCase::set_head_scales(const std::vector<float>& k, const std::vector<float>& v) {
+  k_head_scales_ = k;
+  v_head_scales_ = v;
+  params.k_head_scales = upload(k);
+  params.v_head_scales = upload(v);
+}
+
+namespace {
+
+// Multiplies rows of [tokens, num_heads, dim] by the scale of their KV head.
+void scale_heads(std::vector<float>& rows, const std::vector<float>& scales, std::int64_t dim,
+                 const attention::Geometry& geometry) {
+  if (scales.empty()) return;
+  const auto heads = static_cast<std::size_t>(geometry.num_heads);
+  const auto group = heads / static_cast<std::size_t>(geometry.num_kv_heads);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i] *= scales[i / static_cast<std::size_t>(dim) % heads / group];
+  }
+}
+
+}  // namespace
+
 Output GpuCase::reference() const {
   Output out;
-  const attention::AttentionParams call = paged_.params(out);
+  attention::AttentionParams call = paged_.params(out);
+  const attention::Geometry& geometry = call.geometry;
+  // Scaled keys make the scores of scaled queries.
+  std::vector<float> q = paged_.q;
+  scale_heads(q, k_head_scales_, geometry.head_dim, geometry);
+  call.q = q.data();
   kernels::cpu::TeamPool pool(
       std::max(1, static_cast<int>(std::min(16U, std::thread::hardware_concurrency()))));
   pool.run([&](const kernels::cpu::Team& team) { kernels::cpu::reference_attention(team, call); });
+  scale_heads(out.o, v_head_scales_, geometry.v_head_dim, geometry);
   return out;
 }
 

@@ -38,6 +38,8 @@ class GpuCase {
   [[nodiscard]] std::vector<std::uint16_t> bits() const;
   // By the CPU's float64 reference, from the rounded queries and the stored cache.
   [[nodiscard]] Output reference() const;
+  // Multiplies the scales of K and V by one for each KV head; reference() follows.
+  void set_head_scales(const std::vector<float>& k, const std::vector<float>& v);
   // Writes other lengths to the device; what was captured sees them.
   void set_lengths(const std::vector<std::int32_t>& seq_lens);
   void poison_output();
@@ -52,6 +54,7 @@ class GpuCase {
   PagedCase& paged_;
   const kernels::cuda::DeviceInfo& device_;
   std::vector<kernels::cuda::Buffer> buffers_;
+  std::vector<float> k_head_scales_, v_head_scales_;
   std::int64_t rows_ = 0;
   void* o_ = nullptr;
   float* lse_ = nullptr;

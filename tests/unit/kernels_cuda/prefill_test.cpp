@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 // Prefill attention on the GPU against the CPU's float64 reference.
@@ -24,20 +24,22 @@ class CudaPrefill : public GpuTest {
     if (IsSkipped() || HasFatalFailure()) return;
     if (device.sm != 90) GTEST_SKIP() << "the device is sm_" << device.sm << ", not sm_90";
   }
-  void expect_reference(PagedCase& paged) {
-    GpuCase on_gpu(paged, device, paged.storage.type);
+  // Queries of the cache's own type.
+  void expect_reference(PagedCase& paged) { expect_reference(paged, paged.storage.type); }
+  void expect_reference(PagedCase& paged, DataType query_type) {
+    GpuCase on_gpu(paged, device, query_type);
     on_gpu.run_prefill();
-    expect_close(on_gpu.output(), on_gpu.reference(),
-                 tolerance_of(paged.storage.type, paged.storage.type));
+    expect_close(on_gpu.output(), on_gpu.reference(), tolerance_of(paged.storage.type, query_type));
   }
 };
 
-Geometry heads(std::int64_t num_heads, std::int64_t num_kv_heads) {
+Geometry heads(std::int64_t num_heads, std::int64_t num_kv_heads, std::int64_t head_dim = 128,
+               std::int64_t v_head_dim = 128) {
   return {.num_heads = num_heads,
           .num_kv_heads = num_kv_heads,
-          .head_dim = 128,
-          .v_head_dim = 128,
-          .softmax_scale = 1.0F / std::sqrt(128.0F)};
+          .head_dim = head_dim,
+          .v_head_dim = v_head_dim,
+          .softmax_scale = 1.0F / std::sqrt(static_cast<float>(head_dim))};
 }
 
 TEST_F(CudaPrefill, LengthsAroundATile_AgreeWithTheReference) {
@@ -114,19 +116,106 @@ TEST_F(CudaPrefill, EqualInputs_GiveEqualBits) {
   }
 }
 
-TEST_F(CudaPrefill, Unsupported_IsRefusedWithWhatIsSupported) {
-  PagedCase paged(heads(4, 2), {{20, 20}}, {.type = DataType::kBf16});
+TEST_F(CudaPrefill, HeadSizes_AgreeWithTheReference) {
+  for (const auto& [k, v] : {std::pair{64, 64},
+                             {80, 80},
+                             {96, 96},
+                             {128, 128},
+                             {192, 128},
+                             {192, 192},
+                             {256, 256},
+                             {48, 112},
+                             {256, 64}}) {
+    for (const DataType type : {DataType::kBf16, DataType::kF16}) {
+      SCOPED_TRACE(std::to_string(k) + " " + std::to_string(v));
+      PagedCase paged(heads(4, 2, k, v), {{130, 700}, {300, 300}, {1, 20}},
+                      {.type = type, .layout = KvLayout::kHnd});
+      expect_reference(paged);
+    }
+  }
+}
+
+TEST_F(CudaPrefill, WidenedCaches_AgreeWithTheReference) {
+  for (const DataType type : {DataType::kFp8E4m3, DataType::kFp8E5m2, DataType::kNvfp4}) {
+    for (const auto& [k, v] :
+         {std::pair{64, 64}, {80, 80}, {96, 96}, {128, 128}, {192, 128}, {192, 192}, {256, 256}}) {
+      if (type == DataType::kNvfp4 && k % 64 != 0) continue;
+      for (const DataType query : {DataType::kBf16, DataType::kF16}) {
+        for (const std::int64_t page_size : {1, 16, 48}) {
+          SCOPED_TRACE(std::string(attention::data_type_name(type)) + " " + std::to_string(k) +
+                       " " + std::to_string(v) + " " + std::to_string(page_size));
+          PagedCase paged(heads(4, 2, k, v), {{130, 700}, {300, 300}, {1, 20}},
+                          {.type = type,
+                           .layout = page_size == 48 ? KvLayout::kNhd : KvLayout::kHnd,
+                           .page_size = page_size,
+                           .k_scale = 0.75F,
+                           .v_scale = 1.5F});
+          expect_reference(paged, query);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CudaPrefill, QueriesOfTheOtherType_AgreeWithTheReference) {
+  PagedCase narrow(heads(4, 2), {{130, 700}, {3, 20}}, {.type = DataType::kBf16});
+  expect_reference(narrow, DataType::kF16);
+  PagedCase wide(heads(4, 2), {{130, 700}, {3, 20}}, {.type = DataType::kF16});
+  expect_reference(wide, DataType::kBf16);
+}
+
+TEST_F(CudaPrefill, HeadScales_MultiplyScoresAndOutputs) {
+  PagedCase paged(heads(8, 2), {{200, 300}, {2, 50}}, {.type = DataType::kFp8E4m3});
   GpuCase on_gpu(paged, device);
-  const auto refused = [&](auto change, std::string_view part) {
-    cuda::DecodeParams params = on_gpu.params;
-    change(params);
-    const auto result = cuda::check_prefill(params, device);
-    ASSERT_FALSE(result.has_value());
-    EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().message;
-  };
-  refused([](auto& p) { p.geometry.head_dim = 64; }, "128 is supported");
-  refused([](auto& p) { p.k.type = p.v.type = DataType::kFp8E4m3; }, "bfloat16 and float16");
-  refused([](auto& p) { p.query_type = DataType::kF16; }, "one type");
+  on_gpu.set_head_scales({2.0F, 0.25F}, {0.5F, 4.0F});
+  on_gpu.run_prefill();
+  expect_close(on_gpu.output(), on_gpu.reference(), 6e-3F);
+}
+
+// Queries beyond f16's range: bf16 queries are scaled before they become f16.
+TEST_F(CudaPrefill, HugeQueries_DoNotOverflowInF16) {
+  for (const DataType type : {DataType::kF16, DataType::kFp8E4m3, DataType::kNvfp4}) {
+    Geometry geometry = heads(4, 2);
+    geometry.softmax_scale = 1e-6F;
+    PagedCase paged(geometry, {{150, 200}}, {.type = type});
+    for (float& value : paged.q) value *= 1e6F;
+    expect_reference(paged, DataType::kBf16);
+  }
+}
+
+TEST_F(CudaPrefill, NanCodeOfE4m3_IsANanAndStaysInItsHead) {
+  PagedCase paged(heads(4, 2), {{3, 40}}, {.type = DataType::kFp8E4m3, .layout = KvLayout::kHnd});
+  GpuCase on_gpu(paged, device);
+  const std::uint8_t code = 0x7F;
+  // The first element of the first token of head 0.
+  const std::int64_t at = paged.block_table[0] * on_gpu.params.v.page_stride;
+  expect_ok(cuda::copy_to_device(on_gpu.params.v.data + at, &code, 1));
+  on_gpu.run_prefill();
+  const Output got = on_gpu.output();
+  for (std::size_t row = 0; row < 12; ++row) {
+    for (std::size_t d = 0; d < 128; ++d) {
+      EXPECT_EQ(std::isnan(got.o[row * 128 + d]), row % 4 < 2 && d == 0) << row << " " << d;
+    }
+  }
+}
+
+TEST_F(CudaPrefill, GraphReplay_FollowsChangedLengths) {
+  PagedCase paged(heads(8, 2), {{200, 900}, {100, 333}}, {.type = DataType::kBf16});
+  GpuCase on_gpu(paged, device);
+  auto stream = cuda::Stream::create();
+  expect_ok(stream);
+  on_gpu.run_prefill();  // loads the kernel before the capture
+  auto graph = cuda::Graph::capture(
+      stream->view(), [&] { return cuda::launch_prefill(on_gpu.params, device, stream->view()); });
+  expect_ok(graph);
+  for (const auto& lengths : {std::vector<std::int32_t>{900, 333}, {200, 100}, {517, 0}}) {
+    paged.seq_lens = lengths;
+    on_gpu.set_lengths(lengths);
+    on_gpu.poison_output();
+    expect_ok(graph->replay(stream->view()));
+    expect_ok(stream->wait());
+    expect_close(on_gpu.output(), on_gpu.reference(), 6e-3F);
+  }
 }
 
 }  // namespace

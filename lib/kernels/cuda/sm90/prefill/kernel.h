@@ -1,5 +1,6 @@
 #pragma once
 
+#include "attention/data_type.h"
 #include "kernels/cuda/sm80/gqa/kernel.h"
 
 #include <cstdint>
@@ -12,6 +13,9 @@ struct PrefillKernelParams {
   std::int32_t num_requests = 0;
   std::int32_t query_tiles = 0;  // of 128 queries, in the longest request
   std::int32_t num_heads = 0;
+  std::int32_t head_dim = 0;
+  std::int32_t v_head_dim = 0;
+  std::int32_t query_is_bf16 = 1;  // and the output
   const std::int32_t* query_start = nullptr;
   const std::int32_t* seq_lens = nullptr;
   const std::int32_t* block_table = nullptr;
@@ -20,9 +24,9 @@ struct PrefillKernelParams {
   sm80::FastDivisor group = {};
   sm80::SideParams k = {};
   sm80::SideParams v = {};
-  const std::byte* q = nullptr;  // [tokens, num_heads, 128]
+  const std::byte* q = nullptr;  // [tokens, num_heads, head_dim]
   std::int64_t q_stride = 0;
-  std::byte* o = nullptr;  // [tokens, num_heads, 128]
+  std::byte* o = nullptr;  // [tokens, num_heads, v_head_dim]
   std::int64_t o_stride = 0;
   float* lse = nullptr;          // [tokens, num_heads], natural logarithm; or null
   const float* sinks = nullptr;  // [num_heads] or null
@@ -30,7 +34,8 @@ struct PrefillKernelParams {
   float softcap = 0.0F;
 };
 
-cudaError_t launch_prefill_kernel(const PrefillKernelParams& params, bool bf16,
-                                  cudaStream_t stream);
+// Launches one instantiation. Each is a unit of its own (instantiation.cu.in).
+template <attention::DataType Type, int DimK, int DimV>
+cudaError_t launch_prefill_kernel(const PrefillKernelParams& params, cudaStream_t stream);
 
 }  // namespace kernelpath::kernels::cuda::sm90

@@ -2,13 +2,13 @@
 
 #include <cstdint>
 
-// Warpgroup MMAs of sm_90a, 64 rows by 128 columns by 16, with f32 accumulators: thread t of the
-// group holds rows 16 * (t / 32) + t % 32 / 4 (+ 8) and columns 8 * j + 2 * (t % 4) (+ 1) in
+// Warpgroup MMAs of sm_90a: 64 rows by `Columns` columns by 16, with f32 accumulators. Thread t of
+// the group holds rows 16 * (t / 32) + t % 32 / 4 (+ 8) and columns 8 * j + 2 * (t % 4) (+ 1) in
 // d[4 * j] to d[4 * j + 3].
 namespace kernelpath::kernels::cuda::sm90 {
 
 // An operand in shared memory whose rows of 128 bytes are swizzled over 1024-byte groups of eight.
-// `leading` is the distance of 64-element blocks of an operand whose adjacent elements are columns
+// `leading` is the distance of 64-element panels of an operand whose adjacent elements are columns
 // (V); one whose adjacent elements are summed over (Q, K) needs none.
 __device__ inline std::uint64_t describe(std::uint32_t address, std::uint32_t leading = 16) {
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
@@ -28,161 +28,144 @@ __device__ __forceinline__ void wait_wgmma() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
 // What the tensor cores write behind the compiler's back must not be held elsewhere.
-__device__ __forceinline__ void keep_accumulators(float (&d)[64]) {
+template <int Count>
+__device__ __forceinline__ void keep_accumulators(float (&d)[Count]) {
 #pragma unroll
-  for (int i = 0; i < 64; ++i) asm volatile("" : "+f"(d[i])::"memory");
-}
-// Ordinary writes to shared memory (cp.async's too) become visible to the tensor cores.
-__device__ __forceinline__ void publish_shared() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
-// Barriers in shared memory that count arrivals: phases follow each other, told apart by parity.
-__device__ __forceinline__ void start_barrier(std::uint32_t barrier, unsigned arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-__device__ __forceinline__ void publish_barriers() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-__device__ __forceinline__ void arrive(std::uint32_t barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-// Returns when the phase of this parity has ended.
-__device__ __forceinline__ void wait_for(std::uint32_t barrier, unsigned parity) {
-  asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again%=:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@done bra.uni ready%=;\n"
-      "bra.uni again%=;\n"
-      "ready%=:\n"
-      "}" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-}
+template <int Columns>
+struct Wgmma;
 
-// Whether the phase of this parity has ended.
-__device__ __forceinline__ bool is_over(std::uint32_t barrier, unsigned parity) {
-  std::uint32_t over;
-  asm volatile(
-      "{\n"
-      ".reg .pred over;\n"
-      "mbarrier.test_wait.parity.shared::cta.b64 over, [%1], %2;\n"
-      "selp.u32 %0, 1, 0, over;\n"
-      "}"
-      : "=r"(over)
-      : "r"(barrier), "r"(parity)
-      : "memory");
-  return over != 0;
-}
+// An instruction names each accumulator, and C++ has no way to list the elements of an array: the
+// texts and operands of 8 of them, 32, 40, 48, 64, 96 and 128.
+#define KERNELPATH_NAMES_0 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define KERNELPATH_NAMES_1 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define KERNELPATH_NAMES_2 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define KERNELPATH_NAMES_3 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define KERNELPATH_NAMES_4 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define KERNELPATH_NAMES_5 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define KERNELPATH_NAMES_6 ", %48, %49, %50, %51, %52, %53, %54, %55"
+#define KERNELPATH_NAMES_7 ", %56, %57, %58, %59, %60, %61, %62, %63"
+#define KERNELPATH_NAMES_8 ", %64, %65, %66, %67, %68, %69, %70, %71"
+#define KERNELPATH_NAMES_9 ", %72, %73, %74, %75, %76, %77, %78, %79"
+#define KERNELPATH_NAMES_10 ", %80, %81, %82, %83, %84, %85, %86, %87"
+#define KERNELPATH_NAMES_11 ", %88, %89, %90, %91, %92, %93, %94, %95"
+#define KERNELPATH_NAMES_12 ", %96, %97, %98, %99, %100, %101, %102, %103"
+#define KERNELPATH_NAMES_13 ", %104, %105, %106, %107, %108, %109, %110, %111"
+#define KERNELPATH_NAMES_14 ", %112, %113, %114, %115, %116, %117, %118, %119"
+#define KERNELPATH_NAMES_15 ", %120, %121, %122, %123, %124, %125, %126, %127"
+#define KERNELPATH_NAMES_OF_32 \
+  KERNELPATH_NAMES_0 KERNELPATH_NAMES_1 KERNELPATH_NAMES_2 KERNELPATH_NAMES_3
+#define KERNELPATH_NAMES_OF_40 KERNELPATH_NAMES_OF_32 KERNELPATH_NAMES_4
+#define KERNELPATH_NAMES_OF_48 KERNELPATH_NAMES_OF_40 KERNELPATH_NAMES_5
+#define KERNELPATH_NAMES_OF_64 KERNELPATH_NAMES_OF_48 KERNELPATH_NAMES_6 KERNELPATH_NAMES_7
+#define KERNELPATH_NAMES_OF_96                                                     \
+  KERNELPATH_NAMES_OF_64 KERNELPATH_NAMES_8 KERNELPATH_NAMES_9 KERNELPATH_NAMES_10 \
+      KERNELPATH_NAMES_11
+#define KERNELPATH_NAMES_OF_128                                                      \
+  KERNELPATH_NAMES_OF_96 KERNELPATH_NAMES_12 KERNELPATH_NAMES_13 KERNELPATH_NAMES_14 \
+      KERNELPATH_NAMES_15
+#define KERNELPATH_8(d, i)                                                            \
+  "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3]), "+f"(d[(i) + 4]), \
+      "+f"(d[(i) + 5]), "+f"(d[(i) + 6]), "+f"(d[(i) + 7])
+#define KERNELPATH_OPERANDS_32(d) \
+  KERNELPATH_8(d, 0), KERNELPATH_8(d, 8), KERNELPATH_8(d, 16), KERNELPATH_8(d, 24)
+#define KERNELPATH_OPERANDS_40(d) KERNELPATH_OPERANDS_32(d), KERNELPATH_8(d, 32)
+#define KERNELPATH_OPERANDS_48(d) KERNELPATH_OPERANDS_40(d), KERNELPATH_8(d, 40)
+#define KERNELPATH_OPERANDS_64(d) \
+  KERNELPATH_OPERANDS_48(d), KERNELPATH_8(d, 48), KERNELPATH_8(d, 56)
+#define KERNELPATH_OPERANDS_96(d)                                                           \
+  KERNELPATH_OPERANDS_64(d), KERNELPATH_8(d, 64), KERNELPATH_8(d, 72), KERNELPATH_8(d, 80), \
+      KERNELPATH_8(d, 88)
+#define KERNELPATH_OPERANDS_128(d)                                                            \
+  KERNELPATH_OPERANDS_96(d), KERNELPATH_8(d, 96), KERNELPATH_8(d, 104), KERNELPATH_8(d, 112), \
+      KERNELPATH_8(d, 120)
 
-// The registers of a warpgroup's threads, less or more than they were launched with.
-template <int Registers>
-__device__ __forceinline__ void give_registers() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
-}
-template <int Registers>
-__device__ __forceinline__ void take_registers() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
-}
+// N0 to N4: the numbers of the operands after the accumulators.
+#define KERNELPATH_WGMMA_SHARED(COLUMNS, COUNT, TYPE, N0, N1, N2)           \
+  asm volatile(                                                             \
+      "{\n"                                                                 \
+      ".reg .pred p;\n"                                                     \
+      "setp.ne.b32 p, %" #N2                                                \
+      ", 0;\n"                                                              \
+      "wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k16.f32." TYPE "." TYPE \
+      " {" KERNELPATH_NAMES_OF_##COUNT "}, %" #N0 ", %" #N1                 \
+                                       ", p, 1, 1, 0, 0;\n"                 \
+                                       "}\n"                                \
+      : KERNELPATH_OPERANDS_##COUNT(d)                                      \
+      : "l"(a), "l"(b), "r"(add ? 1 : 0))
+#define KERNELPATH_WGMMA_REGISTERS(COLUMNS, COUNT, TYPE, N0, N1, N2, N3, N4)              \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k16.f32." TYPE "." TYPE      \
+               " {" KERNELPATH_NAMES_OF_##COUNT "}, {%" #N0 ", %" #N1 ", %" #N2 ", %" #N3 \
+                                                "}, %" #N4 ", 1, 1, 1, 1;\n"              \
+               : KERNELPATH_OPERANDS_##COUNT(d)                                           \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
 
-// d = a b^T, or d += a b^T: both operands in shared memory, their adjacent elements summed over.
-template <bool Bf16>
-__device__ __forceinline__ void multiply_shared(float (&d)[64], std::uint64_t a, std::uint64_t b,
-                                                bool add) {
-  if constexpr (Bf16) {
-    asm volatile(
-        "{\n"
-        ".reg .pred p;\n"
-        "setp.ne.b32 p, %66, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "
-        "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, "
-        "%37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, "
-        "%55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-        "%64, %65, p, 1, 1, 0, 0;\n"
-        "}\n"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-          "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-          "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-          "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
-          "+f"(d[63])
-        : "l"(a), "l"(b), "r"(add ? 1 : 0));
-  } else {
-    asm volatile(
-        "{\n"
-        ".reg .pred p;\n"
-        "setp.ne.b32 p, %66, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "
-        "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, "
-        "%37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, "
-        "%55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-        "%64, %65, p, 1, 1, 0, 0;\n"
-        "}\n"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-          "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-          "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-          "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
-          "+f"(d[63])
-        : "l"(a), "l"(b), "r"(add ? 1 : 0));
-  }
-}
+// shared(): d = a b^T, or d += a b^T, both in shared memory with adjacent elements summed over.
+// registers(): d += a b, a in registers and b in shared memory with adjacent columns.
+#define KERNELPATH_DEFINE_WGMMA(COLUMNS, COUNT, N0, N1, N2, N3, N4)                   \
+  template <>                                                                         \
+  struct Wgmma<COLUMNS> {                                                             \
+    template <bool Bf16>                                                              \
+    static __device__ __forceinline__ void shared(float (&d)[COUNT], std::uint64_t a, \
+                                                  std::uint64_t b, bool add) {        \
+      if constexpr (Bf16) {                                                           \
+        KERNELPATH_WGMMA_SHARED(COLUMNS, COUNT, "bf16", N0, N1, N2);                  \
+      } else {                                                                        \
+        KERNELPATH_WGMMA_SHARED(COLUMNS, COUNT, "f16", N0, N1, N2);                   \
+      }                                                                               \
+    }                                                                                 \
+    template <bool Bf16>                                                              \
+    static __device__ __forceinline__ void registers(float (&d)[COUNT],               \
+                                                     const std::uint32_t (&a)[4],     \
+                                                     std::uint64_t b) {               \
+      if constexpr (Bf16) {                                                           \
+        KERNELPATH_WGMMA_REGISTERS(COLUMNS, COUNT, "bf16", N0, N1, N2, N3, N4);       \
+      } else {                                                                        \
+        KERNELPATH_WGMMA_REGISTERS(COLUMNS, COUNT, "f16", N0, N1, N2, N3, N4);        \
+      }                                                                               \
+    }                                                                                 \
+  };
 
-// d += a b: a in registers, b in shared memory with adjacent columns.
-template <bool Bf16>
-__device__ __forceinline__ void multiply_registers(float (&d)[64], const std::uint32_t (&a)[4],
-                                                   std::uint64_t b) {
-  if constexpr (Bf16) {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "
-        "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, "
-        "%37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, "
-        "%55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-        "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;\n"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-          "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-          "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-          "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
-          "+f"(d[63])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-  } else {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "
-        "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, "
-        "%37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, "
-        "%55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-        "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;\n"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-          "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-          "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-          "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
-          "+f"(d[63])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-  }
-}
+KERNELPATH_DEFINE_WGMMA(64, 32, 32, 33, 34, 35, 36)
+KERNELPATH_DEFINE_WGMMA(80, 40, 40, 41, 42, 43, 44)
+KERNELPATH_DEFINE_WGMMA(96, 48, 48, 49, 50, 51, 52)
+KERNELPATH_DEFINE_WGMMA(128, 64, 64, 65, 66, 67, 68)
+KERNELPATH_DEFINE_WGMMA(192, 96, 96, 97, 98, 99, 100)
+KERNELPATH_DEFINE_WGMMA(256, 128, 128, 129, 130, 131, 132)
+
+#undef KERNELPATH_DEFINE_WGMMA
+#undef KERNELPATH_WGMMA_REGISTERS
+#undef KERNELPATH_WGMMA_SHARED
+#undef KERNELPATH_8
+#undef KERNELPATH_OPERANDS_32
+#undef KERNELPATH_OPERANDS_40
+#undef KERNELPATH_OPERANDS_48
+#undef KERNELPATH_OPERANDS_64
+#undef KERNELPATH_OPERANDS_96
+#undef KERNELPATH_OPERANDS_128
+#undef KERNELPATH_NAMES_OF_32
+#undef KERNELPATH_NAMES_OF_40
+#undef KERNELPATH_NAMES_OF_48
+#undef KERNELPATH_NAMES_OF_64
+#undef KERNELPATH_NAMES_OF_96
+#undef KERNELPATH_NAMES_OF_128
+#undef KERNELPATH_NAMES_0
+#undef KERNELPATH_NAMES_1
+#undef KERNELPATH_NAMES_2
+#undef KERNELPATH_NAMES_3
+#undef KERNELPATH_NAMES_4
+#undef KERNELPATH_NAMES_5
+#undef KERNELPATH_NAMES_6
+#undef KERNELPATH_NAMES_7
+#undef KERNELPATH_NAMES_8
+#undef KERNELPATH_NAMES_9
+#undef KERNELPATH_NAMES_10
+#undef KERNELPATH_NAMES_11
+#undef KERNELPATH_NAMES_12
+#undef KERNELPATH_NAMES_13
+#undef KERNELPATH_NAMES_14
+#undef KERNELPATH_NAMES_15
 
 }  // namespace kernelpath::kernels::cuda::sm90
