@@ -11,6 +11,9 @@
 // adjacent, which in NHD order makes them share memory pages.
 namespace kernelpath::kernels::cuda {
 
+// Pages that hold a multiple of so many tokens are read in runs of that many.
+inline constexpr std::int32_t kPageTokens = 16;
+
 // What a launch fixes.
 struct PlanShape {
   std::int32_t tile_tokens = 64;  // tiles begin at multiples of it
@@ -23,6 +26,8 @@ struct PlanShape {
   std::int32_t window = 0;       // 0: none
   std::int32_t chunk = 0;        // 0: none
   std::int32_t causal = 1;
+  std::int32_t step_tokens = kPageTokens;  // what a warp reads at a time; divides tile_tokens
+  std::int32_t first_pages = 0;            // page numbers that a worker's plan gives
 
   friend bool operator==(const PlanShape&, const PlanShape&) = default;
 };
@@ -141,6 +146,25 @@ struct Segment {
   [[nodiscard]] constexpr bool valid() const { return rest > 0; }
   [[nodiscard]] constexpr bool whole() const { return first == 0 && last == request.tiles; }
 };
+
+// The tokens of a segment that exist and that some query sees.
+constexpr TokenRange segment_tokens(const PlanShape& shape, std::int32_t tile_tokens,
+                                    const Segment& segment) {
+  const TokenRange seen = request_tokens(shape, segment.request);
+  const std::int32_t first = (segment.request.first_tile + segment.first) * tile_tokens;
+  const std::int32_t last = (segment.request.first_tile + segment.last) * tile_tokens;
+  return {.first = first > seen.first ? first : seen.first,
+          .last = last < seen.last ? last : seen.last};
+}
+
+// The `i`-th run of kPageTokens from the step on in which a segment begins: a token of it that is
+// read, where there is one; else the segment's last. The plan looks the pages of the first runs up,
+// so that a worker's first reads of K and V wait for no table.
+constexpr std::int32_t first_run_token(const PlanShape& shape, TokenRange tokens, std::int32_t i) {
+  const std::int32_t run = tokens.first / shape.step_tokens * shape.step_tokens + i * kPageTokens;
+  const std::int32_t token = run > tokens.first ? run : tokens.first;
+  return token < tokens.last ? token : tokens.last - 1;
+}
 
 // Where a worker begins: the record that it reads first.
 struct WorkerPlan {

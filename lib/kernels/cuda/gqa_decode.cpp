@@ -22,7 +22,7 @@ using attention::DataType;
 struct Instantiation {
   DataType type = DataType::kBf16;
   int dim = 0;
-  int row_tiles = 0;
+  int rows = 0;         // of a pass
   int step_tokens = 0;  // of a warp
   int warps = 0;
   int shared_bytes = 0;  // with one merge buffer
@@ -35,7 +35,7 @@ constexpr Instantiation instantiation() {
   using Config = sm80::DecodeConfig<Type, Dim, RowTiles>;
   return {.type = Type,
           .dim = Dim,
-          .row_tiles = RowTiles,
+          .rows = Config::kRows,
           .step_tokens = Config::kTokens,
           .warps = Config::kWarps,
           .shared_bytes = Config::shared_bytes(1),
@@ -67,8 +67,7 @@ const Instantiation* find_instantiation(const DecodeParams& params) {
   for (const auto& of_type : kInstantiations) {
     for (const Instantiation& one : of_type) {
       if (one.type != params.k.type || one.dim < dim) continue;
-      const std::int64_t best_rows = best != nullptr ? std::int64_t{8} * best->row_tiles : 0;
-      if (best != nullptr && (best->dim < one.dim || best_rows >= rows)) break;
+      if (best != nullptr && (best->dim < one.dim || best->rows >= rows)) break;
       best = &one;
     }
   }
@@ -88,23 +87,26 @@ PlanShape shape_of(const DecodeParams& params, const DeviceInfo& device, const D
       tuning.tile_tokens > 0 ? (tuning.tile_tokens + step - 1) / step * step : round;
   return {.tile_tokens = tile,
           .coarse = tuning.tile_tokens > 0 ? 1 : kCoarseTokens / round,
-          .block_rows = kernel.row_tiles * 8,
+          .block_rows = kernel.rows,
           .group = static_cast<std::int32_t>(geometry.num_heads / geometry.num_kv_heads),
           .num_kv_heads = static_cast<std::int32_t>(geometry.num_kv_heads),
           .workers = tuning.workers > 0 ? tuning.workers : device.num_sms,
           .item_charge = std::max(tuning.item_charge, 0),
           .window = static_cast<std::int32_t>(geometry.window),
           .chunk = static_cast<std::int32_t>(geometry.chunk),
-          .causal = geometry.causal ? 1 : 0};
+          .causal = geometry.causal ? 1 : 0,
+          .step_tokens = step,
+          .first_pages = kernel.warps * step / kPageTokens};
 }
 
 // Offsets of a workspace's arrays; each begins at a multiple of 256 bytes.
 struct WorkspaceLayout {
   std::int64_t requests = 0;
   std::int64_t workers = 0;
-  std::int64_t counters = 0;
-  std::int64_t states = 0;
-  std::int64_t values = 0;
+  std::int64_t first_pages = 0;
+  std::int64_t marks = 0;
+  std::int64_t partials = 0;
+  std::int64_t num_partials = 0;
   std::int64_t bytes = 0;
 };
 
@@ -114,13 +116,28 @@ WorkspaceLayout layout_of(const PlanShape& shape, std::int64_t num_requests, int
     at = layout.bytes;
     layout.bytes += (bytes + 255) / 256 * 256;
   };
-  const std::int64_t rows = std::int64_t{2} * shape.workers * shape.block_rows;
+  layout.num_partials = std::int64_t{2} * shape.workers * shape.block_rows * (dim / 2 + 1);
   place(layout.requests, num_requests * static_cast<std::int64_t>(sizeof(RequestPlan)));
   place(layout.workers, shape.workers * static_cast<std::int64_t>(sizeof(WorkerPlan)));
-  place(layout.counters, shape.workers * static_cast<std::int64_t>(sizeof(std::uint32_t)));
-  place(layout.states, rows * static_cast<std::int64_t>(sizeof(float2)));
-  place(layout.values, rows * dim * static_cast<std::int64_t>(sizeof(float)));
+  place(layout.first_pages, std::int64_t{4} * shape.workers * shape.first_pages);
+  place(layout.marks, std::int64_t{4} * shape.workers);
+  place(layout.partials, layout.num_partials * static_cast<std::int64_t>(sizeof(sm80::MarkedPair)));
   return layout;
+}
+
+// See DecodeKernelParams.
+bool tiles_are_runs(const DecodeParams& params, const Instantiation& kernel) {
+  const auto side_is = [&](const attention::PagedRows& rows, std::int64_t dim) {
+    // A block scale stands for 8 bytes of codes.
+    const auto scales_at = [&](std::int64_t stride) {
+      return rows.type != DataType::kNvfp4 || attention::data_bytes(rows.type, stride) % 128 == 0;
+    };
+    return dim == kernel.dim && rows.token_stride == dim && scales_at(rows.page_stride) &&
+           scales_at(rows.head_stride) &&
+           reinterpret_cast<std::uintptr_t>(rows.block_scales) % 16 == 0;
+  };
+  return params.batch.page_size % kPageTokens == 0 && side_is(params.k, params.geometry.head_dim) &&
+         side_is(params.v, params.geometry.v_head_dim);
 }
 
 template <class T>
@@ -186,9 +203,15 @@ Result<void> plan_decode(const DecodeParams& params, const DeviceInfo& device,
       .num_requests = static_cast<std::int32_t>(params.batch.num_requests),
       .query_start = params.batch.query_start,
       .seq_lens = params.batch.seq_lens,
+      .block_table = params.batch.block_table,
+      .block_table_stride = params.batch.block_table_stride,
+      .page_size = static_cast<std::int32_t>(params.batch.page_size),
       .requests = at<RequestPlan>(workspace, prepared.layout.requests),
       .workers = at<WorkerPlan>(workspace, prepared.layout.workers),
-      .counters = at<std::uint32_t>(workspace, prepared.layout.counters)};
+      .first_pages = at<std::int32_t>(workspace, prepared.layout.first_pages),
+      .marks = at<std::uint32_t>(workspace, prepared.layout.marks),
+      .partials = at<sm80::MarkedPair>(workspace, prepared.layout.partials),
+      .num_partials = prepared.layout.num_partials};
   return check_status(sm80::launch_plan_kernel(plan, static_cast<cudaStream_t>(stream.handle)),
                       "the launch of the decode plan");
 }
@@ -202,10 +225,12 @@ Result<void> launch_decode(const DecodeParams& params, const DeviceInfo& device,
       .shape = prepared.shape,
       .requests = at<const RequestPlan>(workspace, prepared.layout.requests),
       .workers = at<const WorkerPlan>(workspace, prepared.layout.workers),
+      .first_pages = at<const std::int32_t>(workspace, prepared.layout.first_pages),
       .k = side_of(params.k, geometry.head_dim, params.k_head_scales),
       .v = side_of(params.v, geometry.v_head_dim, params.v_head_scales),
       .block_table = params.batch.block_table,
       .block_table_stride = params.batch.block_table_stride,
+      .tiles_are_runs = tiles_are_runs(params, *prepared.kernel) ? 1 : 0,
       .page_size = sm80::FastDivisor(static_cast<std::uint32_t>(params.batch.page_size)),
       .group = sm80::FastDivisor(static_cast<std::uint32_t>(prepared.shape.group)),
       .q = static_cast<const std::byte*>(params.q),
@@ -225,9 +250,8 @@ Result<void> launch_decode(const DecodeParams& params, const DeviceInfo& device,
                            ? 2
                            : 1,
       .overlap_launches = device.sm >= 90 ? 1 : 0,
-      .partial_o = at<float>(workspace, prepared.layout.values),
-      .partial_state = at<float2>(workspace, prepared.layout.states),
-      .counters = at<std::uint32_t>(workspace, prepared.layout.counters)};
+      .partials = at<sm80::MarkedPair>(workspace, prepared.layout.partials),
+      .marks = at<std::uint32_t>(workspace, prepared.layout.marks)};
   return check_status(prepared.kernel->launch(kernel, static_cast<cudaStream_t>(stream.handle)),
                       "the launch of decode attention");
 }
@@ -236,7 +260,7 @@ namespace {
 
 std::string name_of(const Instantiation& kernel) {
   return fmt::format("sm80_gqa<{}, {}, {}>", attention::data_type_name(kernel.type), kernel.dim,
-                     kernel.row_tiles * 8);
+                     kernel.rows);
 }
 
 }  // namespace

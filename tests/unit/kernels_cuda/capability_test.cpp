@@ -85,7 +85,9 @@ std::string library_name(const std::string& listed) {
   const auto known = std::ranges::find(types, type, &std::pair<std::string, DataType>::first);
   if (known == types.end()) return "unknown type " + type;
   const std::string_view name = attention::data_type_name(known->second);
-  return kernel == "decode" ? fmt::format("sm80_gqa<{}, {}, {}>", name, first, second * 8)
+  // Columns of nvfp4 are four query rows, each twice.
+  const int rows = second * (known->second == DataType::kNvfp4 ? 4 : 8);
+  return kernel == "decode" ? fmt::format("sm80_gqa<{}, {}, {}>", name, first, rows)
                             : fmt::format("sm90_prefill<{}, {}, {}>", name, first, second);
 }
 

@@ -11,11 +11,20 @@ struct DecodeConfig {
   static constexpr attention::DataType kType = Type;
   static constexpr bool kNvfp4 = Type == attention::DataType::kNvfp4;
   static constexpr int kDim = Dim;
-  static constexpr int kRowTiles = RowTiles;  // of 8 query rows each, the N of an MMA
-  static constexpr int kRows = 8 * kRowTiles;
+  // Of 8 columns each, the N of an MMA. A column is a query row; in nvfp4 there are four rows, each
+  // twice, because the two columns take the scales of different blocks of V (nvfp4.cuh).
+  static constexpr int kRowTiles = RowTiles;
+  static constexpr int kTileRows = kNvfp4 ? 4 : 8;
+  static constexpr int kRows = kTileRows * kRowTiles;
   static constexpr int kRowBytes = Dim * attention::bits_of(Type) / 8;
   static constexpr int kChunks = kRowBytes / 16;  // what one cp.async and one ldmatrix row moves
   static constexpr int kTileTokens = 16;          // the M of an MMA
+
+  // Scores may pass the maximum that weights are relative to by kLag (base 2) before it is renewed,
+  // and it is kHeadroom above the largest score then. Together they are 8; in nvfp4, weights are
+  // multiplied with block scales up to 448 in f16.
+  static constexpr float kHeadroom = kNvfp4 ? 2.0F : 0.0F;
+  static constexpr float kLag = 8.0F - kHeadroom;
 
   // A warp's step: as many tiles as make 8 kB of K and V (in nvfp4 half of that), so that what a
   // step costs besides its arithmetic is spread over many tokens and tiles wait for each other
@@ -43,11 +52,11 @@ struct DecodeConfig {
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kRingBytes = kWarps * kStages * kStepBytes;
 
-  // Warps merge through shared memory, 8 rows of so many elements at a time. The padding keeps the
-  // rows that one store instruction touches in different banks.
+  // Warps merge through shared memory, a row tile of so many elements at a time. The padding keeps
+  // the rows that one store instruction touches in different banks.
   static constexpr int kMergeDims = Dim < 128 ? Dim : 128;  // NOLINT(bugprone-branch-clone): at 128
   static constexpr int kMergePitch = kMergeDims + 4;
-  static constexpr int kMergeBytes = kWarps * 8 * (kMergePitch * 4 + 8);
+  static constexpr int kMergeBytes = kWarps * kTileRows * (kMergePitch * 4 + 8);
   static constexpr int shared_bytes(int merge_buffers) {
     return kRingBytes + merge_buffers * kMergeBytes;
   }

@@ -37,7 +37,7 @@ __device__ inline void fetch_queries(const DecodeKernelParams& params, const Seg
                                      int lane, WarpState<Config>& state) {
 #pragma unroll
   for (int n = 0; n < Config::kRowTiles; ++n) {
-    const int row = n * 8 + lane / 4;
+    const int row = row_of_column<Config>(n, lane / 4);
     const QueryRow query = query_row(params, out, row);
     const auto* from = reinterpret_cast<const std::uint16_t*>(params.q) +
                        query.token * params.q_stride +
@@ -137,8 +137,8 @@ template <class Config>
 __global__ void __launch_bounds__(Config::kThreads, 1)
     decode_kernel(const __grid_constant__ DecodeKernelParams params) {
   extern __shared__ __align__(128) std::byte memory[];
-  auto* const merge = reinterpret_cast<MergeBuffer<Config>*>(memory + Config::kRingBytes);
-  int merge_turn = 0;
+  __shared__ PendingItem pending;
+  if (threadIdx.x == 0) pending.exists = 0;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   clear_ring<Config>(memory, params);
@@ -158,6 +158,12 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
     if (at == ring_end) at = own_ring;
   };
 
+  MergeMemory<Config> merge{
+      .buffers = reinterpret_cast<MergeBuffer<Config>*>(memory + Config::kRingBytes),
+      .pending = &pending,
+      .total = plan.total,
+      .mark = params.marks[blockIdx.x]};
+
   WarpState<Config> state;
   SegmentOutput out;
   if (segment.valid()) {
@@ -168,18 +174,23 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
   // the next step has arrived: with all of them under way at all times, the device reads more
   // slowly. At the end of a segment it is filled at once: the merge should not find the memory
   // idle.
+  constexpr bool kAtOnce = Config::kWarps == 4;
   int empty = Config::kStages;
   bool started = false;
   int turn = 0;
   while (segment.valid()) {
     const SegmentSteps steps =
         steps_of<Config>(params.shape, plan.tile_tokens, segment, warp, turn);
-    prepare_queries<Config>(params, out, lane, state);
-    state.clear();
+    bool prepared = false;
     int step = steps.begin;
     while (true) {
       const bool more = step < steps.last;
-      constexpr bool kAtOnce = Config::kWarps == 4;
+      // Not before the first copies are under way: the queries may still be.
+      if (started && !prepared) {
+        prepare_queries<Config>(params, out, lane, state);
+        state.clear();
+        prepared = true;
+      }
       if (started && more && !kAtOnce) {
         if (empty == 0) {
           wait_copies<Config::kStages - 1>();
@@ -194,15 +205,15 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
         loader.issue(load_at);
         next_place(load_at);
       }
-      if (kAtOnce && more) {
-        wait_copies<Config::kStages - 1>();
-        __syncwarp();
-      }
-      if (!kAtOnce && !started) {
+      if (!started) {
         started = true;
         continue;
       }
       if (!more) break;
+      if (kAtOnce) {
+        wait_copies<Config::kStages - 1>();
+        __syncwarp();
+      }
       attend_step<Config>(params, segment.request, out.rows, step * Config::kTokens, read_at, lane,
                           state);
       next_place(read_at);
@@ -216,9 +227,14 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
       out = output_of<Config>(params, segment);
       fetch_queries<Config>(params, out, lane, state);
     }
-    finish_segment<Config>(params, done, plan.total, done_out, state, merge, merge_turn);
+    finish_segment<Config>(params, done, done_out, state, merge);
   }
   wait_copies<0>();
+  // Every segment ends behind a barrier, from where on all see what thread 0 has written.
+  if (plan.segment.valid() && pending.exists != 0) {
+    merge_parts<Config>(params, pending, merge.mark);
+  }
+  if (threadIdx.x == 0) params.marks[blockIdx.x] = merge.mark + 1;
 }
 
 template <attention::DataType Type, int Dim, int RowTiles>

@@ -40,14 +40,23 @@ struct SideParams {
   const float* head_scales = nullptr;  // [num_kv_heads] or null
 };
 
+// Two floats, each with the mark of the launch that wrote it; see merge.cuh.
+struct alignas(16) MarkedPair {
+  std::uint64_t words[2] = {0, 0};
+};
+
 struct DecodeKernelParams {
   PlanShape shape = {};
-  const RequestPlan* requests = nullptr;  // [num_requests]
-  const WorkerPlan* workers = nullptr;    // [shape.workers]
+  const RequestPlan* requests = nullptr;      // [num_requests]
+  const WorkerPlan* workers = nullptr;        // [shape.workers]
+  const std::int32_t* first_pages = nullptr;  // [shape.workers, shape.first_pages]
   SideParams k = {};
   SideParams v = {};
   const std::int32_t* block_table = nullptr;  // [num_requests, block_table_stride]
   std::int64_t block_table_stride = 0;
+  // Whether 16 tokens of a head (from a multiple of 16 on) are adjacent, rows as long as the
+  // kernel's, and their block scales too, at multiples of 16 bytes.
+  std::int32_t tiles_are_runs = 0;
   FastDivisor page_size = {};
   FastDivisor group = {};
   const std::byte* q = nullptr;  // [tokens, num_heads, head_dim], bf16 or f16
@@ -64,25 +73,30 @@ struct DecodeKernelParams {
   float softcap = 0.0F;
   std::int32_t merge_buffers = 1;     // 2 where shared memory has the room
   std::int32_t overlap_launches = 0;  // the device has griddepcontrol
-  // Partial results of items that several workers share, by partial_slot(); see merge.cuh.
-  float* partial_o = nullptr;         // [2 * workers, rows, dim]
-  float2* partial_state = nullptr;    // [2 * workers, rows]: maximum (base 2), sum
-  std::uint32_t* counters = nullptr;  // [workers]: parts that have arrived, by the first worker
+  // Partial results of items that several workers share, by partial_slot().
+  MarkedPair* partials = nullptr;  // [2 * workers, rows, dim / 2 + 1]
+  std::uint32_t* marks = nullptr;  // [workers]: of this launch; every launch counts them up
 };
 
 // Launches one instantiation. Each is a unit of its own (instantiation.cu.in).
 template <attention::DataType Type, int Dim, int RowTiles>
 cudaError_t launch_decode_kernel(const DecodeKernelParams& params, cudaStream_t stream);
 
-// Fills requests, workers and (with zeros) counters.
+// Fills requests, workers and first_pages; marks become 1 and partials 0, the mark of no launch.
 struct PlanKernelParams {
   PlanShape shape = {};
   std::int32_t num_requests = 0;
   const std::int32_t* query_start = nullptr;
   const std::int32_t* seq_lens = nullptr;
+  const std::int32_t* block_table = nullptr;
+  std::int64_t block_table_stride = 0;
+  std::int32_t page_size = 1;
   RequestPlan* requests = nullptr;
   WorkerPlan* workers = nullptr;
-  std::uint32_t* counters = nullptr;
+  std::int32_t* first_pages = nullptr;
+  std::uint32_t* marks = nullptr;
+  MarkedPair* partials = nullptr;
+  std::int64_t num_partials = 0;
 };
 cudaError_t launch_plan_kernel(const PlanKernelParams& params, cudaStream_t stream);
 

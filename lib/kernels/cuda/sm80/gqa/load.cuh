@@ -15,7 +15,7 @@ namespace kernelpath::kernels::cuda::sm80 {
 struct SegmentSteps {
   int last = 0;
   int begin = 0;
-  TokenRange tokens = {};  // those of the segment that exist and that some query sees
+  TokenRange tokens = {};
 };
 
 // `turn`: the warp whose turn the segment's first step is; moves on to the next segment's.
@@ -23,10 +23,7 @@ template <class Config>
 __device__ inline SegmentSteps steps_of(const PlanShape& shape, int tile_tokens,
                                         const Segment& segment, int warp, int& turn) {
   SegmentSteps steps;
-  const TokenRange seen = request_tokens(shape, segment.request);
-  const int first_tile = segment.request.first_tile;
-  steps.tokens.first = max((first_tile + segment.first) * tile_tokens, seen.first);
-  steps.tokens.last = min((first_tile + segment.last) * tile_tokens, seen.last);
+  steps.tokens = segment_tokens(shape, tile_tokens, segment);
   const int first = steps.tokens.first / Config::kTokens;
   steps.last = max(first, (steps.tokens.last + Config::kTokens - 1) / Config::kTokens);
   const int wait = warp - turn;
@@ -71,8 +68,20 @@ class Loader {
         row_(lane / Config::kChunks),
         chunk_(lane % Config::kChunks),
         policy_(evict_first_policy()) {
-    if (segment_.valid()) {
-      enter();
+    // Asked for together with the plan.
+    const std::int32_t* const planned =
+        params.first_pages +
+        (static_cast<int>(blockIdx.x) * Config::kWarps + warp) * Config::kTokenTiles;
+    int first_pages[Config::kTokenTiles];
+#pragma unroll
+    for (int t = 0; t < Config::kTokenTiles; ++t) first_pages[t] = planned[t];
+    if (!segment_.valid()) return;
+    enter();
+    if (step_ < steps_.last && pages_hold_tiles()) {
+      // The page of a whole run: of its first token that is read as of all others.
+#pragma unroll
+      for (int t = 0; t < Config::kTokenTiles; ++t) set_page(t, first_pages[t]);
+    } else {
       find_step();
     }
   }
@@ -80,13 +89,14 @@ class Loader {
   // Starts the copies of this warp's next step, and commits a group (an empty one at the end).
   __device__ void issue(std::uint32_t stage) {
     if (segment_.valid()) {
-      // Not unrolled, as other loops here are not: launches on short contexts spend much of their
-      // time on fetching instructions.
-#pragma unroll 1
-      for (int side = 0; side < 2; ++side) {
-        copy_side(side == 0 ? params_.k : params_.v, stage + side * Config::kSideBytes);
+      const int token = step_ * Config::kTokens;
+      const bool whole =
+          token >= steps_.tokens.first && token + Config::kTokens <= steps_.tokens.last;
+      if (whole && params_.tiles_are_runs != 0) {
+        copy_runs(stage);
+      } else {
+        copy_rows(stage, whole);
       }
-      if constexpr (Config::kScaleRowBytes != 0) copy_block_scales(stage);
       step_ += Config::kWarps;
       find_step();
     }
@@ -98,6 +108,7 @@ class Loader {
   static constexpr int kTileBytes = kTileTokens * Config::kRowBytes;
   static constexpr int kRowsPerCopy = 32 / Config::kChunks;  // one instruction of the warp
   static constexpr int kCopies = kTileTokens / kRowsPerCopy;
+  static_assert(kTileTokens == kPageTokens);
 
   // Whether 16 tokens from a multiple of 16 on lie in one page.
   __device__ bool pages_hold_tiles() const { return params_.page_size.divisor % kTileTokens == 0; }
@@ -107,6 +118,10 @@ class Loader {
     step_ = steps_.begin;
     kv_head_ = segment_.kv_head();
     table_ = params_.block_table + segment_.index * params_.block_table_stride;
+  }
+
+  __device__ static std::uint64_t product(std::uint32_t a, std::uint32_t b) {
+    return static_cast<std::uint64_t>(a) * b;
   }
 
   // Moves to the segment that holds the next step, and asks for its pages early: the copies that
@@ -130,61 +145,117 @@ class Loader {
     }
   }
 
+  // The same for a tile of the present step whose page is known.
+  __device__ void set_page(int t, int page_id) {
+    const int token = step_ * Config::kTokens + t * kTileTokens;
+    const int read = min(max(token, steps_.tokens.first), steps_.tokens.last - 1);
+    const std::uint32_t page = params_.page_size.quotient(static_cast<std::uint32_t>(read));
+    slots_[t] = token - static_cast<int>(page * params_.page_size.divisor);
+    pages_[t] = page_id;
+  }
+
   __device__ bool is_read(int token) const {
     return token >= steps_.tokens.first && token < steps_.tokens.last;
   }
 
-  __device__ void copy_side(const SideParams& side, std::uint32_t to) const {
-    const std::byte* const base =
-        side.data + static_cast<std::uint64_t>(side.head_bytes) * static_cast<unsigned>(kv_head_);
-    const int token = step_ * Config::kTokens;
-    const bool whole =
-        token >= steps_.tokens.first && token + Config::kTokens <= steps_.tokens.last;
-    if (!pages_hold_tiles()) {
-      copy_gathered(side, base, to);
-    } else if (!whole) {
-      copy_partial(side, base, to);
-    } else if (side.token_bytes == Config::kRowBytes) {
-      copy_whole<Config::kRowBytes>(side, base, to);
-    } else {
-      copy_whole<0>(side, base, to);
-    }
+  // Where slot 0 of page 0 of this segment's head begins.
+  __device__ const std::byte* head_of(const SideParams& side) const {
+    return side.data + product(side.head_bytes, static_cast<unsigned>(kv_head_));
   }
-
   // The first byte of this lane's chunk in the first row that it copies of a tile in one page.
-  __device__ const std::byte* first_chunk(const SideParams& side, const std::byte* base,
-                                          int tile) const {
-    return base +
-           static_cast<std::uint64_t>(static_cast<std::uint32_t>(pages_[tile])) * side.page_bytes +
-           static_cast<std::int64_t>(slots_[tile] + row_) * side.token_bytes + chunk_ * 16;
+  __device__ const std::byte* first_chunk(const std::byte* head, std::uint32_t page_bytes,
+                                          std::uint32_t token_bytes, int tile) const {
+    return head + product(static_cast<unsigned>(pages_[tile]), page_bytes) +
+           static_cast<std::int64_t>(slots_[tile] + row_) * token_bytes + chunk_ * 16;
   }
 
-  // All rows are read. TokenBytes: the distance of tokens where it is known, else 0.
-  template <int TokenBytes>
-  __device__ void copy_whole(const SideParams& side, const std::byte* base,
-                             std::uint32_t to) const {
+  // A whole step of tiles that are runs of bytes: the usual case, and few instructions.
+  __device__ void copy_runs(std::uint32_t stage) const {
+    const std::uint32_t first = stage + Swizzle<Config>::offset(row_, chunk_);
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      const SideParams& from_side = side == 0 ? params_.k : params_.v;
+      const std::byte* const head = head_of(from_side);
+#pragma unroll
+      for (int t = 0; t < Config::kTokenTiles; ++t) {
+        const std::byte* const from = first_chunk(head, from_side.page_bytes, Config::kRowBytes, t);
+        const std::uint32_t to = first + side * Config::kSideBytes + t * kTileBytes;
+#pragma unroll
+        for (int i = 0; i < kCopies; ++i) {
+          copy_async_16(Swizzle<Config>::later_row(to, i * kRowsPerCopy),
+                        from + i * kRowsPerCopy * Config::kRowBytes, policy_);
+        }
+      }
+    }
+    if constexpr (Config::kScaleRowBytes != 0) copy_scale_runs(stage);
+  }
+
+  // The scales of all tiles of both sides are 512 bytes (or half of that), 16 for each lane.
+  __device__ void copy_scale_runs(std::uint32_t stage) const {
+    constexpr int kOfSide = Config::kScaleBytes / 16;
+    constexpr int kOfTile = kOfSide / Config::kTokenTiles;
+    if (lane_ >= 2 * kOfSide) return;
+    const bool is_k = lane_ < kOfSide;
+    const std::byte* const scales = is_k ? params_.k.block_scales : params_.v.block_scales;
+    const std::uint32_t page_bytes = is_k ? params_.k.page_bytes : params_.v.page_bytes;
+    const std::uint32_t head_bytes = is_k ? params_.k.head_bytes : params_.v.head_bytes;
+    int page = pages_[0];
+    int slot = slots_[0];
+#pragma unroll
+    for (int t = 1; t < Config::kTokenTiles; ++t) {
+      const bool own = lane_ % kOfSide / kOfTile == t;
+      page = choose(own, pages_[t], page);
+      slot = choose(own, slots_[t], slot);
+    }
+    const std::byte* const from = scales +
+                                  product(head_bytes / 8, static_cast<unsigned>(kv_head_)) +
+                                  product(static_cast<unsigned>(page), page_bytes / 8) +
+                                  slot * Config::kScaleRowBytes + lane_ % kOfTile * 16;
+    copy_async_16(stage + 2 * Config::kSideBytes + lane_ * 16, from, policy_);
+  }
+
+  // Everything else: partial steps, rows apart, and rows shorter than the ring's.
+  __device__ void copy_rows(std::uint32_t stage, bool whole) const {
+    // Not unrolled, as other loops here are not: launches on short contexts spend much of their
+    // time on fetching instructions.
+#pragma unroll 1
+    for (int i = 0; i < 2; ++i) {
+      const SideParams& side = i == 0 ? params_.k : params_.v;
+      const std::uint32_t to = stage + i * Config::kSideBytes;
+      if (!pages_hold_tiles()) {
+        copy_gathered(side, to);
+      } else if (whole) {
+        copy_whole(side, to);
+      } else {
+        copy_partial(side, to);
+      }
+    }
+    if constexpr (Config::kScaleRowBytes != 0) copy_block_scales(stage);
+  }
+
+  // All rows are read.
+  __device__ void copy_whole(const SideParams& side, std::uint32_t to) const {
     if (chunk_ >= side.chunks) return;
     const std::uint32_t first = to + Swizzle<Config>::offset(row_, chunk_);
-    const std::uint32_t token_bytes = TokenBytes != 0 ? TokenBytes : side.token_bytes;
 #pragma unroll
     for (int t = 0; t < Config::kTokenTiles; ++t) {
-      const std::byte* const from = first_chunk(side, base, t);
+      const std::byte* const from =
+          first_chunk(head_of(side), side.page_bytes, side.token_bytes, t);
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {
         copy_async_16(Swizzle<Config>::later_row(first + t * kTileBytes, i * kRowsPerCopy),
-                      from + i * kRowsPerCopy * token_bytes, policy_);
+                      from + i * kRowsPerCopy * side.token_bytes, policy_);
       }
     }
   }
 
   // Rows outside the segment's tokens become zeros without a read.
-  __device__ void copy_partial(const SideParams& side, const std::byte* base,
-                               std::uint32_t to) const {
+  __device__ void copy_partial(const SideParams& side, std::uint32_t to) const {
     if (chunk_ >= side.chunks) return;
     const std::uint32_t first = to + Swizzle<Config>::offset(row_, chunk_);
 #pragma unroll
     for (int t = 0; t < Config::kTokenTiles; ++t) {
-      const std::byte* from = first_chunk(side, base, t);
+      const std::byte* from = first_chunk(head_of(side), side.page_bytes, side.token_bytes, t);
 #pragma unroll 1
       for (int i = 0; i < kCopies; ++i) {
         const int row = i * kRowsPerCopy;
@@ -196,15 +267,13 @@ class Loader {
   }
 
   // Each row has a page of its own.
-  __device__ void copy_gathered(const SideParams& side, const std::byte* base,
-                                std::uint32_t to) const {
+  __device__ void copy_gathered(const SideParams& side, std::uint32_t to) const {
     const std::uint32_t first = to + Swizzle<Config>::offset(row_, chunk_);
 #pragma unroll
     for (int t = 0; t < Config::kTokenTiles; ++t) {
-      const auto own_row =
-          reinterpret_cast<std::uint64_t>(base) +
-          static_cast<std::uint64_t>(static_cast<std::uint32_t>(pages_[t])) * side.page_bytes +
-          static_cast<std::int64_t>(slots_[t]) * side.token_bytes;
+      const auto own_row = reinterpret_cast<std::uint64_t>(head_of(side)) +
+                           product(static_cast<unsigned>(pages_[t]), side.page_bytes) +
+                           static_cast<std::int64_t>(slots_[t]) * side.token_bytes;
 #pragma unroll 1
       for (int i = 0; i < kCopies; ++i) {
         const int row = i * kRowsPerCopy;
@@ -221,7 +290,6 @@ class Loader {
   __device__ void copy_block_scales(std::uint32_t stage) const {
     const bool is_k = lane_ < kTileTokens;
     const SideParams& side = is_k ? params_.k : params_.v;
-    const std::int64_t head = static_cast<std::int64_t>(side.head_bytes) * kv_head_;
     const int row = lane_ % kTileTokens;
 #pragma unroll
     for (int t = 0; t < Config::kTokenTiles; ++t) {
@@ -229,10 +297,9 @@ class Loader {
       // A scale stands for 16 elements of 4 bits: for 8 bytes.
       const std::byte* const from =
           side.block_scales +
-          (static_cast<std::int64_t>(
-               static_cast<std::uint64_t>(static_cast<std::uint32_t>(pages_[t])) *
-               side.page_bytes) +
-           static_cast<std::int64_t>(slot) * side.token_bytes + head) /
+          (static_cast<std::int64_t>(product(static_cast<unsigned>(pages_[t]), side.page_bytes) +
+                                     product(side.head_bytes, static_cast<unsigned>(kv_head_))) +
+           static_cast<std::int64_t>(slot) * side.token_bytes) /
               8;
       const std::uint32_t to = stage + 2 * Config::kSideBytes + (is_k ? 0 : Config::kScaleBytes) +
                                (t * kTileTokens + row) * Config::kScaleRowBytes;
@@ -245,12 +312,13 @@ class Loader {
                                         bool read) {
     // Two scales to a chunk of 32 elements.
     if (Config::kScaleRowBytes >= 8 && chunks == Config::kChunks) {
-#pragma unroll
+#pragma unroll 1
       for (int at = 0; at < Config::kScaleRowBytes; at += 8) {
         copy_async_small_or_zero<8>(to + at, from + at, read);
       }
       return;
     }
+#pragma unroll 1
     for (int at = 0; at < chunks * 2; at += 4) {
       copy_async_small_or_zero<4>(to + at, from + at, read);
     }

@@ -3,7 +3,7 @@
 #include "kernels/cuda/sm80/gqa/tile.cuh"
 
 // From the states of warps to outputs: warps merge through shared memory, and workers that share
-// an item through memory, in the order of their tiles, so that equal inputs give equal bits.
+// an item through memory.
 namespace kernelpath::kernels::cuda::sm80 {
 
 // Which rows and head a segment computes, and for which worker.
@@ -43,10 +43,10 @@ __device__ inline float relative_weight(float maximum, float largest) {
   return maximum == -INFINITY ? 0.0F : exp2_fast(maximum - largest);
 }
 
-// Writes four elements of an output row, and the lse with the first of them.
-template <class Config>
+// Writes N (two or four) adjacent elements of an output row, and the lse with the first of them.
+template <class Config, int N>
 __device__ inline void finish_row(const DecodeKernelParams& params, const SegmentOutput& out,
-                                  int row, int element, RowState state, float4 value) {
+                                  int row, int element, RowState state, const float (&value)[N]) {
   const QueryRow query = query_row(params, out, row);
   float factor = 1.0F;
   if (params.sinks != nullptr) {
@@ -61,68 +61,132 @@ __device__ inline void finish_row(const DecodeKernelParams& params, const Segmen
   if constexpr (kIsNvfp4<Config>) scale *= kE2m1Factor;
   const bool seen = state.sum > 0.0F || state.sum != state.sum;  // a NaN is handed on
   scale = seen ? scale / state.sum : 0.0F;
-  const float4 o = {value.x * scale, value.y * scale, value.z * scale, value.w * scale};
   const bool bf16 = params.query_is_bf16 != 0;
-  const uint2 packed = bf16 ? uint2{pack_bf16(o.x, o.y), pack_bf16(o.z, o.w)}
-                            : uint2{pack_f16(o.x, o.y), pack_f16(o.z, o.w)};
-  const std::int64_t at = query.token * params.o_stride +
-                          static_cast<std::int64_t>(query.head) * params.v_head_dim + element;
-  *reinterpret_cast<uint2*>(params.o + at * 2) = packed;
+  std::uint32_t packed[N / 2];
+#pragma unroll
+  for (int i = 0; i < N / 2; ++i) {
+    const float low = value[2 * i] * scale;
+    const float high = value[2 * i + 1] * scale;
+    packed[i] = bf16 ? pack_bf16(low, high) : pack_f16(low, high);
+  }
+  std::byte* const to =
+      params.o + 2 * (query.token * params.o_stride +
+                      static_cast<std::int64_t>(query.head) * params.v_head_dim + element);
+  if constexpr (N == 4) {
+    *reinterpret_cast<uint2*>(to) = {packed[0], packed[1]};
+  } else {
+    *reinterpret_cast<std::uint32_t*>(to) = packed[0];
+  }
   if (element == 0 && params.lse != nullptr) {
     params.lse[query.token * params.num_heads + query.head] =
         seen ? (state.maximum + log2_fast(state.sum)) * kLn2 : -INFINITY;
   }
 }
 
-// One worker's part of a shared item.
-template <class Config>
-__device__ inline float* partial_values(const DecodeKernelParams& params, int slot, int row) {
-  return params.partial_o + (static_cast<std::int64_t>(slot) * Config::kRows + row) * Config::kDim;
+// One worker's part of a shared item: rows of values, and after each its state (maximum, sum). Each
+// float has the mark of the launch beside it: a pair whose marks are right has arrived, and no
+// fence, barrier or counter stands between the part and its reader.
+__device__ inline std::uint64_t marked(float value, std::uint32_t mark) {
+  return static_cast<std::uint64_t>(mark) << 32 | __float_as_uint(value);
+}
+__device__ inline MarkedPair marked_pair(float first, float second, std::uint32_t mark) {
+  return {{marked(first, mark), marked(second, mark)}};
+}
+__device__ inline bool has_mark(const MarkedPair& pair, std::uint32_t mark) {
+  return pair.words[0] >> 32 == mark && pair.words[1] >> 32 == mark;
+}
+__device__ inline float first_of(const MarkedPair& pair) {
+  return __uint_as_float(static_cast<std::uint32_t>(pair.words[0]));
+}
+__device__ inline float second_of(const MarkedPair& pair) {
+  return __uint_as_float(static_cast<std::uint32_t>(pair.words[1]));
 }
 
-// The last worker to arrive merges all parts. Reads go to the L2, past what this SM may have
-// cached, and those of many parts are under way together: a part after the other would take its
-// latency each time.
 template <class Config>
-__device__ inline void merge_parts(const DecodeKernelParams& params, const SegmentOutput& out,
-                                   const ItemOwners& owners) {
-  constexpr int kAtOnce = 12;
-  const int vectors = params.v_head_dim / 4;
+inline constexpr int kRowPairs = Config::kDim / 2 + 1;
+template <class Config>
+__device__ inline MarkedPair* partial_row(const DecodeKernelParams& params, int slot, int row) {
+  return params.partials +
+         (static_cast<std::int64_t>(slot) * Config::kRows + row) * kRowPairs<Config>;
+}
+
+// Loads what has not arrived of some parts' values and states until all of it has. All of it is
+// under way together: a part after the other would take its latency each time.
+template <int Parts>
+__device__ inline void await_parts(const MarkedPair* const (&values_at)[Parts], int to_state,
+                                   std::uint32_t mark, MarkedPair (&values)[Parts],
+                                   MarkedPair (&states)[Parts]) {
+  constexpr int kEager = 16;  // attempts, of an L2 latency each
+  bool waits = true;
 #pragma unroll 1
-  for (int i = threadIdx.x; i < out.rows.rows * vectors; i += Config::kThreads) {
-    const int row = i / vectors;
-    const int element = i % vectors * 4;
+  for (int attempt = 0; waits; ++attempt) {
+    if (attempt >= kEager) pause_briefly();
+#pragma unroll
+    for (int part = 0; part < Parts; ++part) {
+      const bool missing = !(has_mark(values[part], mark) && has_mark(states[part], mark));
+      load_marked_if(missing, values[part], values_at[part]);
+      load_marked_if(missing, states[part], values_at[part] + to_state);
+    }
+    waits = false;
+#pragma unroll
+    for (int part = 0; part < Parts; ++part) {
+      waits = waits || !(has_mark(values[part], mark) && has_mark(states[part], mark));
+    }
+  }
+}
+
+// An item of which this worker computed the last part: it merges all of them when it has computed
+// everything else. It waits only for workers below it, which have been started before it.
+struct PendingItem {
+  SegmentOutput out = {};
+  ItemOwners owners = {};
+  int exists = 0;
+};
+
+// Merges the parts in the order of the keys, so that equal inputs give equal bits.
+template <class Config>
+__device__ inline void merge_parts(const DecodeKernelParams& params, const PendingItem& item,
+                                   std::uint32_t mark) {
+  constexpr int kAtOnce = 8;
+  const int pairs = params.v_head_dim / 2;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < item.out.rows.rows * pairs; i += Config::kThreads) {
+    const int row = i / pairs;
+    const int pair = i % pairs;
     RowState total;
-    float4 value = {0.0F, 0.0F, 0.0F, 0.0F};
+    float value[2] = {0.0F, 0.0F};
 #pragma unroll 1
-    for (int first = owners.first; first <= owners.last; first += kAtOnce) {
-      float2 states[kAtOnce];
-      float4 values[kAtOnce];
-      float largest = total.maximum;
+    for (int first = item.owners.first; first <= item.owners.last; first += kAtOnce) {
+      MarkedPair states[kAtOnce];
+      MarkedPair values[kAtOnce];
+      const MarkedPair* from[kAtOnce];
 #pragma unroll
       for (int part = 0; part < kAtOnce; ++part) {
         const int worker = first + part;
-        states[part] = {-INFINITY, 0.0F};
-        values[part] = {0.0F, 0.0F, 0.0F, 0.0F};
-        if (worker > owners.last) continue;
-        const int slot = partial_slot(worker, worker == owners.first);
-        states[part] = __ldcg(params.partial_state + slot * Config::kRows + row);
-        values[part] = __ldcg(
-            reinterpret_cast<const float4*>(partial_values<Config>(params, slot, row) + element));
+        const bool exists = worker <= item.owners.last;
+        const int slot = partial_slot(exists ? worker : 0, worker == item.owners.first);
+        from[part] = partial_row<Config>(params, slot, row) + pair;
+        // The mark of no launch, or for a part that is not there an empty row that has arrived.
+        values[part] = marked_pair(0.0F, 0.0F, exists ? mark - 1 : mark);
+        states[part] = marked_pair(-INFINITY, 0.0F, exists ? mark - 1 : mark);
       }
+      await_parts(from, Config::kDim / 2 - pair, mark, values, states);
+      float largest = total.maximum;
 #pragma unroll
-      for (const float2& state : states) largest = fmaxf(largest, state.x);
+      for (const MarkedPair& state : states) largest = fmaxf(largest, first_of(state));
       const float before = relative_weight(total.maximum, largest);
       total = {.maximum = largest, .sum = total.sum * before};
-      value = {value.x * before, value.y * before, value.z * before, value.w * before};
+      value[0] *= before;
+      value[1] *= before;
 #pragma unroll
       for (int part = 0; part < kAtOnce; ++part) {
-        const float weight = relative_weight(states[part].x, largest);
-        total.sum += states[part].y * weight;
-        value = add_scaled(value, values[part], weight);
+        const float weight = relative_weight(first_of(states[part]), largest);
+        total.sum += second_of(states[part]) * weight;
+        value[0] += first_of(values[part]) * weight;
+        value[1] += second_of(values[part]) * weight;
       }
     }
-    finish_row<Config>(params, out, row, element, total, value);
+    finish_row<Config>(params, item.out, row, pair * 2, total, value);
   }
 }
 
@@ -130,21 +194,38 @@ __device__ inline void merge_parts(const DecodeKernelParams& params, const Segme
 // rows while others still read the one before; with one, it waits for them.
 template <class Config>
 struct MergeBuffer {
-  float values[Config::kWarps][8][Config::kMergePitch];
-  float2 states[Config::kWarps][8];
+  float values[Config::kWarps][Config::kTileRows][Config::kMergePitch];
+  float2 states[Config::kWarps][Config::kTileRows];
 };
 
-// Of 8 rows and kMergeDims elements that all warps have put into shared memory.
+// Where a worker's part of a shared item goes.
+struct PartialTarget {
+  int slot = -1;  // below 0: the segment is a whole item
+  std::uint32_t mark = 0;
+};
+
+// What the segments of a launch have in common for merging.
+template <class Config>
+struct MergeMemory {
+  MergeBuffer<Config>* buffers = nullptr;
+  PendingItem* pending = nullptr;  // in shared memory
+  std::int64_t total = 0;          // of the plan
+  std::uint32_t mark = 0;          // of this launch
+  int turn = 0;                    // of the buffers
+};
+
+// Of a row tile and kMergeDims elements that all warps have put into shared memory: the outputs,
+// or with slot >= 0 this worker's part.
 template <class Config>
 __device__ inline void merge_block(const DecodeKernelParams& params, const SegmentOutput& out,
                                    const MergeBuffer<Config>& buffer, int first_row, int first_dim,
-                                   int slot) {
+                                   PartialTarget to) {
   constexpr int kVectors = Config::kMergeDims / 4;
 #pragma unroll 1
-  for (int i = threadIdx.x; i < 8 * kVectors; i += Config::kThreads) {
+  for (int i = threadIdx.x; i < Config::kTileRows * kVectors; i += Config::kThreads) {
     const int row = first_row + i / kVectors;
-    const int inside = i % kVectors * 4;
-    if (row >= out.rows.rows || first_dim + inside >= params.v_head_dim) continue;
+    const int element = first_dim + i % kVectors * 4;
+    if (row >= out.rows.rows || element >= params.v_head_dim) continue;
     RowState total;
 #pragma unroll
     for (int w = 0; w < Config::kWarps; ++w) {
@@ -156,45 +237,60 @@ __device__ inline void merge_block(const DecodeKernelParams& params, const Segme
       const float2 state = buffer.states[w][i / kVectors];
       const float weight = relative_weight(state.x, total.maximum);
       total.sum += state.y * weight;
-      value = add_scaled(
-          value, *reinterpret_cast<const float4*>(&buffer.values[w][i / kVectors][inside]), weight);
+      const auto* const own =
+          reinterpret_cast<const float4*>(&buffer.values[w][i / kVectors][element - first_dim]);
+      value = add_scaled(value, *own, weight);
     }
-    if (slot < 0) {
-      finish_row<Config>(params, out, row, first_dim + inside, total, value);
+    if (to.slot < 0) {
+      const float all[4] = {value.x, value.y, value.z, value.w};
+      finish_row<Config>(params, out, row, element, total, all);
       continue;
     }
-    *reinterpret_cast<float4*>(partial_values<Config>(params, slot, row) + first_dim + inside) =
-        value;
-    if (first_dim + inside == 0) {
-      params.partial_state[slot * Config::kRows + row] = {total.maximum, total.sum};
+    MarkedPair* const part = partial_row<Config>(params, to.slot, row);
+    store_marked(part + element / 2, marked_pair(value.x, value.y, to.mark));
+    store_marked(part + element / 2 + 1, marked_pair(value.z, value.w, to.mark));
+    if (element == 0) {
+      store_marked(part + Config::kDim / 2, marked_pair(total.maximum, total.sum, to.mark));
     }
   }
 }
 
-// Counts this worker's part of an item; whether it was the last. All threads of the block call it.
-__device__ inline bool arrive_last(const DecodeKernelParams& params, const ItemOwners& owners) {
-  // Orders the block's writes before the one thread's count, and its count before their reads.
-  __syncthreads();
-  bool last = false;
-  if (threadIdx.x == 0) {
-    const auto others = static_cast<unsigned>(owners.last - owners.first);
-    // Wraps to 0 with the last arrival: the counter is ready for the next launch.
-    last = count_arrival(params.counters + owners.first, others) == others;
+// Puts what this warp has of a row tile and kMergeDims elements into the buffer.
+template <class Config>
+__device__ inline void share_state(const WarpState<Config>& state, int n, int first_dim, int lane,
+                                   int warp, MergeBuffer<Config>& buffer) {
+  if (lane < Config::kTileRows / 2) {
+    buffer.states[warp][lane * 2] = {state.maximum[n][0], state.sum[n][0]};
+    buffer.states[warp][lane * 2 + 1] = {state.maximum[n][1], state.sum[n][1]};
   }
-  return __syncthreads_or(last ? 1 : 0) != 0;
+  if (!has_values<Config>(lane)) return;
+#pragma unroll
+  for (int m = first_dim / 16; m < (first_dim + Config::kMergeDims) / 16; ++m) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int element = element_of<Config>(m, i / 2, lane / 4) - first_dim;
+      const int row = row_of_column<Config>(0, (lane & 3) * 2 + (i & 1));
+      buffer.values[warp][row][element] = state.o[m][n][i];
+    }
+  }
 }
 
-// Ends a segment: the outputs of its rows where it is a whole item or the last part of one to be
-// done, else its part. All threads of the block call it. `turn`: of the buffers; changes.
+// Ends a segment: the outputs of its rows where it is a whole item, else its part, and in `pending`
+// that this worker has the last one. All threads of the block call it. `turn`: of the buffers;
+// changes.
 template <class Config>
 __device__ inline void finish_segment(const DecodeKernelParams& params, const Segment& segment,
-                                      std::int64_t total, const SegmentOutput& out,
-                                      WarpState<Config>& state, MergeBuffer<Config>* buffers,
-                                      int& turn) {
+                                      const SegmentOutput& out, WarpState<Config>& state,
+                                      MergeMemory<Config>& memory) {
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  const int slot =
-      segment.whole() ? -1 : partial_slot(static_cast<int>(blockIdx.x), segment.first == 0);
+  const PartialTarget to = {
+      .slot = segment.whole() ? -1 : partial_slot(static_cast<int>(blockIdx.x), segment.first == 0),
+      .mark = memory.mark};
+  if (threadIdx.x == 0 && segment.first > 0 && segment.last == segment.request.tiles) {
+    *memory.pending = {
+        .out = out, .owners = item_owners(params.shape, segment, memory.total), .exists = 1};
+  }
 #pragma unroll
   for (int n = 0; n < Config::kRowTiles; ++n) {
 #pragma unroll
@@ -206,31 +302,17 @@ __device__ inline void finish_segment(const DecodeKernelParams& params, const Se
     }
 #pragma unroll
     for (int first = 0; first < Config::kDim; first += Config::kMergeDims) {
-      MergeBuffer<Config>& buffer = buffers[turn];
-      if (lane < 4) {
-        buffer.states[warp][lane * 2] = {state.maximum[n][0], state.sum[n][0]};
-        buffer.states[warp][lane * 2 + 1] = {state.maximum[n][1], state.sum[n][1]};
-      }
-#pragma unroll
-      for (int m = first / 16; m < (first + Config::kMergeDims) / 16; ++m) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int element = element_of<Config>(m, i / 2, lane / 4) - first;
-          buffer.values[warp][(lane & 3) * 2 + (i & 1)][element] = state.o[m][n][i];
-        }
-      }
+      MergeBuffer<Config>& buffer = memory.buffers[memory.turn];
+      share_state<Config>(state, n, first, lane, warp, buffer);
       __syncthreads();
-      merge_block<Config>(params, out, buffer, n * 8, first, slot);
+      merge_block<Config>(params, out, buffer, n * Config::kTileRows, first, to);
       if (params.merge_buffers == 2) {
-        turn ^= 1;
+        memory.turn ^= 1;
       } else {
         __syncthreads();
       }
     }
   }
-  if (slot < 0) return;
-  const ItemOwners owners = item_owners(params.shape, segment, total);
-  if (arrive_last(params, owners)) merge_parts<Config>(params, out, owners);
 }
 
 }  // namespace kernelpath::kernels::cuda::sm80

@@ -1,10 +1,12 @@
 #include "kernels/cuda/sm80/gqa/kernel.h"
 
-// One block plans a step: the costs of requests as prefix sums, then where each worker begins.
+// One block plans a step: the costs of requests as prefix sums, then where each worker begins. The
+// others clear the partial results meanwhile.
 namespace kernelpath::kernels::cuda::sm80 {
 namespace {
 
 constexpr int kThreads = 1024;
+constexpr unsigned kBlocks = 65;
 
 // The sum of `value` over the threads up to this one, and over all of them.
 __device__ std::int64_t inclusive_sum(std::int64_t value, std::int64_t& all) {
@@ -33,7 +35,34 @@ __device__ RequestPlan request_at(const PlanKernelParams& params, const PlanShap
   return plan_request(shape, params.seq_lens[r], begin, params.query_start[r + 1] - begin);
 }
 
+// Pages of the runs that each worker reads first.
+__device__ void look_pages_up(const PlanKernelParams& params, const PlanShape& shape) {
+  const int each = shape.first_pages;
+  for (int i = static_cast<int>(threadIdx.x); i < shape.workers * each; i += kThreads) {
+    const WorkerPlan& plan = params.workers[i / each];
+    if (!plan.segment.valid()) continue;
+    const TokenRange tokens = segment_tokens(shape, plan.tile_tokens, plan.segment);
+    if (tokens.empty()) continue;
+    const std::int32_t page = first_run_token(shape, tokens, i % each) / params.page_size;
+    params.first_pages[i] =
+        params.block_table[plan.segment.index * params.block_table_stride + page];
+  }
+}
+
+// Blocks from 1 on: no part of an item has arrived.
+__device__ void clear_partials(const PlanKernelParams& params) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x - 1) * kThreads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x - 1) * kThreads + threadIdx.x;
+       i < params.num_partials; i += step) {
+    params.partials[i] = {};
+  }
+}
+
 __global__ void __launch_bounds__(kThreads) plan_kernel(const PlanKernelParams params) {
+  if (blockIdx.x > 0) {
+    clear_partials(params);
+    return;
+  }
   PlanShape shape = params.shape;
   if (shape.coarse > 1) {
     const PlanShape coarse = coarse_shape(shape);
@@ -58,14 +87,16 @@ __global__ void __launch_bounds__(kThreads) plan_kernel(const PlanKernelParams p
   __syncthreads();
   for (int w = static_cast<int>(threadIdx.x); w < shape.workers; w += kThreads) {
     params.workers[w] = plan_worker(shape, params.requests, params.num_requests, total, w);
-    params.counters[w] = 0;
+    params.marks[w] = 1;
   }
+  __syncthreads();
+  look_pages_up(params, shape);
 }
 
 }  // namespace
 
 cudaError_t launch_plan_kernel(const PlanKernelParams& params, cudaStream_t stream) {
-  plan_kernel<<<1, kThreads, 0, stream>>>(params);
+  plan_kernel<<<kBlocks, kThreads, 0, stream>>>(params);
   return cudaGetLastError();
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "kernels/cuda/sm80/gqa/kernel.h"
+
 #include <cstdint>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -24,15 +26,37 @@ __device__ inline void wait_for_launch_before() {
 #endif
 }
 
-// Adds one to a counter that goes from `limit` to 0; the value before. Releases what the block
-// wrote before a barrier that it passed, and acquires what others released.
-__device__ inline unsigned count_arrival(std::uint32_t* counter, unsigned limit) {
-  unsigned before;
-  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
-               : "=r"(before)
-               : "l"(counter), "r"(limit)
+// One of the two is written and read as a whole, so that a float and its mark belong together.
+__device__ inline void store_marked(MarkedPair* to, const MarkedPair& pair) {
+  asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(to), "l"(pair.words[0]),
+               "l"(pair.words[1])
                : "memory");
-  return before;
+}
+__device__ inline void load_marked_if(bool wanted, MarkedPair& pair, const MarkedPair* from) {
+  asm volatile(
+      "{\n"
+      ".reg .pred wanted;\n"
+      "setp.ne.u32 wanted, %3, 0;\n"
+      "@wanted ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];\n"
+      "}"
+      : "+l"(pair.words[0]), "+l"(pair.words[1])
+      : "l"(from), "r"(wanted ? 1 : 0)
+      : "memory");
+}
+__device__ inline void pause_briefly() { __nanosleep(100); }
+
+// condition ? a : b of values. The compiler would choose between their addresses, and put what they
+// are members of into local memory.
+__device__ inline int choose(bool condition, int a, int b) {
+  int out;
+  asm("{\n"
+      ".reg .pred chosen;\n"
+      "setp.ne.u32 chosen, %3, 0;\n"
+      "selp.b32 %0, %1, %2, chosen;\n"
+      "}"
+      : "=r"(out)
+      : "r"(a), "r"(b), "r"(condition ? 1 : 0));
+  return out;
 }
 
 // KV is read once a step: it should leave the L2 before what is read again.
@@ -130,6 +154,22 @@ __device__ inline std::uint32_t pack_16(float low, float high) {
 __device__ inline std::uint32_t multiply_f16x2(std::uint32_t a, std::uint32_t b) {
   std::uint32_t out;
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(out) : "r"(a), "r"(b));
+  return out;
+}
+
+// One half of a pair twice: an operand's modifier, where the pair is only multiplied with.
+__device__ inline std::uint32_t both_low(std::uint32_t pair) {
+  std::uint32_t out;
+  asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %1;\nmov.b32 %0, {low, low};\n}"
+      : "=r"(out)
+      : "r"(pair));
+  return out;
+}
+__device__ inline std::uint32_t both_high(std::uint32_t pair) {
+  std::uint32_t out;
+  asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %1;\nmov.b32 %0, {high, high};\n}"
+      : "=r"(out)
+      : "r"(pair));
   return out;
 }
 

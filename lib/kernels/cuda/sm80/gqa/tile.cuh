@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cuda/sm80/gqa/load.cuh"
+#include "kernels/cuda/sm80/gqa/nvfp4.cuh"
 
 // The arithmetic of one warp: scores, online softmax and weighted values of a step of 16 tokens.
 //
@@ -8,88 +8,6 @@
 // M of an MMA (16) and query rows its N (8). A group of four wastes half of the tensor core's work
 // and not three quarters, and O takes half the registers.
 namespace kernelpath::kernels::cuda::sm80 {
-
-inline constexpr float kLog2E = 1.4426950408889634F;
-inline constexpr float kLn2 = 0.6931471805599453F;
-
-// e2m1 codes as f16 are short of this factor, which the f32 scales of scores and output carry: in
-// f16 it would overflow together with block scales from 4 on.
-inline constexpr float kE2m1Factor = 16384.0F;
-
-template <class Config>
-struct WarpState {
-  static constexpr int kDimTiles = Config::kDim / 16;
-  static constexpr int kRowTiles = Config::kRowTiles;
-  // Fragments of Q^T: [step of 16 elements][row tile].
-  std::uint32_t q[kDimTiles][kRowTiles][2];
-  float o[kDimTiles][kRowTiles][4];
-  // Of this lane's columns 2t and 2t + 1 of each row tile. The maximum may lag behind by
-  // kMaximumLag; the sum is of this lane's tokens only.
-  float maximum[kRowTiles][2];
-  float base[kRowTiles][2];  // the maximum, or 0 where no token has been seen
-  float sum[kRowTiles][2];
-  float scale[kRowTiles][2];      // from a score to a base-2 exponent
-  float cap_scale[kRowTiles][2];  // with a soft cap: from a dot product to units of the cap
-  bool unset;                     // some row of this warp has no maximum
-
-  __device__ void clear() {
-    unset = true;
-#pragma unroll
-    for (int n = 0; n < kRowTiles; ++n) {
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        maximum[n][j] = -INFINITY;
-        base[n][j] = 0.0F;
-        sum[n][j] = 0.0F;
-      }
-#pragma unroll
-      for (int m = 0; m < kDimTiles; ++m) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) o[m][n][i] = 0.0F;
-      }
-    }
-  }
-};
-
-template <class Config>
-inline constexpr bool kUsesBf16 = Config::kType == attention::DataType::kBf16;
-template <class Config>
-inline constexpr bool kIsNvfp4 = Config::kType == attention::DataType::kNvfp4;
-
-// What is the same for all steps of a segment.
-struct SegmentRows {
-  int row_begin = 0;  // of the request's query rows
-  int rows = 0;
-  TokenRange seen_by_all = {};  // tokens of steps inside need no mask
-};
-
-// The element of a head in row `half` * 8 + c of the M-tile m of O^T: what ldmatrix and the
-// conversions of each type make of the bytes of V.
-template <class Config>
-__device__ inline int element_of(int m, int half, int c) {
-  if constexpr (kIsNvfp4<Config>) {
-    return (m >> 1) * 32 + c * 4 + (m & 1) + half * 2;
-  } else if constexpr (Config::kRowBytes == Config::kDim) {
-    return m * 16 + c * 2 + half;
-  } else {
-    return m * 16 + half * 8 + c;
-  }
-}
-
-// The two elements of Q that stand in register `r` of the fragment of step k, lane group t.
-template <class Config>
-__device__ inline int2 query_elements(int k, int r, int t) {
-  if constexpr (kIsNvfp4<Config>) {
-    const int first = (k >> 1) * 32 + t * 8 + (k & 1) + r * 4;
-    return {first, first + 2};
-  } else if constexpr (Config::kRowBytes == Config::kDim) {
-    const int first = k * 16 + t * 4 + r * 2;
-    return {first, first + 1};
-  } else {
-    const int first = k * 16 + r * 8 + t * 2;
-    return {first, first + 1};
-  }
-}
 
 // Four e4m3 (or e5m2) bytes as f16 pairs: of bytes 0, 1 and of bytes 2, 3.
 template <class Config>
@@ -101,54 +19,10 @@ __device__ inline void widen_bytes(std::uint32_t bytes, std::uint32_t& low, std:
   }
 }
 
-// Eight e2m1 codes, times their block scales, as f16 over kE2m1Factor. Pairs of codes (0, 2), (4,
-// 6), (1, 3) and (5, 7): codes become bytes of e5m2, whose bits are an f16's upper ones.
-__device__ inline void widen_codes(std::uint32_t codes, std::uint32_t scales,
-                                   std::uint32_t (&out)[4]) {
-  constexpr std::uint32_t kSign = 0x80808080U;
-  constexpr std::uint32_t kMagnitude = 0x0E0E0E0EU;
-  const std::uint32_t even = (codes << 4 & kSign) | (codes << 1 & kMagnitude);
-  const std::uint32_t odd = (codes & kSign) | (codes >> 3 & kMagnitude);
-  widen_e5m2(even, out[0], out[1]);
-  widen_e5m2(odd, out[2], out[3]);
-#pragma unroll
-  for (int p = 0; p < 4; ++p) out[p] = multiply_f16x2(out[p], scales);
-}
-
-// This lane's row of the four matrices {rows 0-7, rows 8-15} × {chunk 0, chunk 1} of a side.
-template <class Config>
-__device__ inline int matrix_offset(int lane) {
-  return Swizzle<Config>::offset(lane & 15, lane >> 4);
-}
-
-// The block scales of one row, four blocks to a word.
-template <class Config>
-struct RowScales {
-  static constexpr int kWords = Config::kScaleRowBytes / 4 > 0 ? Config::kScaleRowBytes / 4 : 1;
-  std::uint32_t words[kWords];
-
-  __device__ void load(std::uint32_t address) {
-#pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      asm volatile("ld.shared.b32 %0, [%1];" : "=r"(words[i]) : "r"(address + i * 4) : "memory");
-    }
-  }
-};
-
-// Of the blocks 2i + odd of the chunks i = 2w and 2w + 1 in the words w of two rows: the scales of
-// the first row and of the second as f16 pairs (first, second), for each of the two chunks.
-__device__ inline void pair_scales(std::uint32_t first, std::uint32_t second, int odd,
-                                   std::uint32_t& even_chunk, std::uint32_t& odd_chunk) {
-  // Bytes odd and odd + 2 of each word, those of the same chunk side by side.
-  const std::uint32_t bytes = __byte_perm(first, second, odd != 0 ? 0x7351 : 0x6240);
-  widen_e4m3(bytes, even_chunk, odd_chunk);
-}
-
 // Scores of 16 tokens whose K begins at `side`: s[n] is the 16×8 tile of tokens and query rows, as
-// dot products. `scales`: of the same tokens (nvfp4).
+// dot products.
 template <class Config>
-__device__ inline void score_tile(const WarpState<Config>& state, std::uint32_t side,
-                                  std::uint32_t scale_rows, int lane,
+__device__ inline void score_tile(const WarpState<Config>& state, std::uint32_t side, int lane,
                                   float (&s)[Config::kRowTiles][4]) {
   constexpr bool kBf16 = kUsesBf16<Config>;
   // Two chains of dependent MMAs where one row tile alone would wait for itself.
@@ -160,34 +34,12 @@ __device__ inline void score_tile(const WarpState<Config>& state, std::uint32_t 
       multiply_add<kBf16>(sums[k % kChains][n], a, state.q[k][n]);
     }
   };
-  [[maybe_unused]] RowScales<Config> scales[2];
-  if constexpr (kIsNvfp4<Config>) {
-    scales[0].load(scale_rows + (lane >> 2) * Config::kScaleRowBytes);
-    scales[1].load(scale_rows + ((lane >> 2) + 8) * Config::kScaleRowBytes);
-  }
   const std::uint32_t first = side + matrix_offset<Config>(lane);
 #pragma unroll
   for (int chunk = 0; chunk < Config::kChunks; chunk += 2) {
     std::uint32_t r[4];
     load_matrices(r, Swizzle<Config>::other_chunk(first, chunk));
-    if constexpr (kIsNvfp4<Config>) {
-      const int odd = lane >> 1 & 1;
-      std::uint32_t of_row[2][2];  // [row][chunk], doubled
-#pragma unroll
-      for (int row = 0; row < 2; ++row) {
-        const std::uint32_t word = scales[row].words[chunk / 2];
-        pair_scales(word, word, odd, of_row[row][0], of_row[row][1]);
-      }
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        std::uint32_t low[4];
-        std::uint32_t high[4];
-        widen_codes(r[2 * i], of_row[0][i], low);
-        widen_codes(r[2 * i + 1], of_row[1][i], high);
-        add((chunk + i) * 2, {low[0], high[0], low[1], high[1]});
-        add((chunk + i) * 2 + 1, {low[2], high[2], low[3], high[3]});
-      }
-    } else if constexpr (Config::kRowBytes == Config::kDim) {
+    if constexpr (Config::kRowBytes == Config::kDim) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         std::uint32_t a[4];
@@ -211,46 +63,19 @@ __device__ inline void score_tile(const WarpState<Config>& state, std::uint32_t 
 
 // O^T += V^T P^T for 16 tokens whose V begins at `side`, with the weights p[n] (B fragments).
 template <class Config>
-__device__ inline void weigh_tile(WarpState<Config>& state, std::uint32_t side,
-                                  std::uint32_t scale_rows, int lane,
+__device__ inline void weigh_tile(WarpState<Config>& state, std::uint32_t side, int lane,
                                   const std::uint32_t (&p)[Config::kRowTiles][2]) {
   constexpr bool kBf16 = kUsesBf16<Config>;
   const auto add = [&](int m, const std::uint32_t(&a)[4]) {
 #pragma unroll
     for (int n = 0; n < Config::kRowTiles; ++n) multiply_add<kBf16>(state.o[m][n], a, p[n]);
   };
-  [[maybe_unused]] RowScales<Config> scales[4];  // of tokens 2t, 2t + 1, 2t + 8, 2t + 9
-  if constexpr (kIsNvfp4<Config>) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int token = (lane & 3) * 2 + (i & 1) + (i >> 1) * 8;
-      scales[i].load(scale_rows + token * Config::kScaleRowBytes);
-    }
-  }
   const std::uint32_t first = side + matrix_offset<Config>(lane);
 #pragma unroll
   for (int chunk = 0; chunk < Config::kChunks; chunk += 2) {
     std::uint32_t r[4];
     load_matrices_transposed(r, Swizzle<Config>::other_chunk(first, chunk));
-    if constexpr (kIsNvfp4<Config>) {
-      const int odd = lane >> 4;    // elements 16 and up of the chunk's 32
-      std::uint32_t of_pair[2][2];  // [tokens 2t, 2t + 1 or 2t + 8, 2t + 9][chunk]
-#pragma unroll
-      for (int pair = 0; pair < 2; ++pair) {
-        pair_scales(scales[2 * pair].words[chunk / 2], scales[2 * pair + 1].words[chunk / 2], odd,
-                    of_pair[pair][0], of_pair[pair][1]);
-      }
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        std::uint32_t low[4];
-        std::uint32_t high[4];
-        // Bytes come as (token, pair of elements) 00 01 10 11 and are wanted as 00 10 01 11.
-        widen_codes(__byte_perm(r[2 * i], 0, 0x3120), of_pair[0][i], low);
-        widen_codes(__byte_perm(r[2 * i + 1], 0, 0x3120), of_pair[1][i], high);
-        add((chunk + i) * 2, {low[0], low[1], high[0], high[1]});
-        add((chunk + i) * 2 + 1, {low[2], low[3], high[2], high[3]});
-      }
-    } else if constexpr (Config::kRowBytes == Config::kDim) {
+    if constexpr (Config::kRowBytes == Config::kDim) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         std::uint32_t a[4];
@@ -274,7 +99,7 @@ __device__ inline void mask_tile(const DecodeKernelParams& params, const Request
   for (int n = 0; n < Config::kRowTiles; ++n) {
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
-      const int row = rows.row_begin + n * 8 + (lane & 3) * 2 + j;
+      const int row = rows.row_begin + row_of_column<Config>(n, (lane & 3) * 2 + j);
       const int position = request.seq_len - request.num_queries +
                            static_cast<int>(params.group.quotient(static_cast<std::uint32_t>(row)));
       const TokenRange seen = visible_tokens(params.shape, position, request.seq_len);
@@ -293,10 +118,8 @@ __device__ inline float cap_score(float x, float cap_log2) {
   return copysignf(cap_log2 * __fdividef(1.0F - e, 1.0F + e), x);
 }
 
-// The maximum that weights are relative to is renewed only when a score passes it by 2^8: weights
-// stay below 256, and most steps need neither its reduction nor a rescaling of O.
-inline constexpr float kMaximumLag = 8.0F;
-
+// The maximum that weights are relative to is renewed only when a score passes it by Config::kLag:
+// weights stay below 256, and most steps need neither its reduction nor a rescaling of O.
 template <class Config>
 using StepScores = float[Config::kTokenTiles][Config::kRowTiles][4];
 
@@ -317,7 +140,7 @@ __device__ inline void renew_maximum(WarpState<Config>& state, const StepScores<
       for (int step = 4; step < 32; step *= 2) {
         largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, step));
       }
-      largest = fmaxf(largest * state.scale[n][j], state.maximum[n][j]);
+      largest = fmaxf(fmaf(largest, state.scale[n][j], Config::kHeadroom), state.maximum[n][j]);
       // Nothing seen so far: the sums are 0, whatever the factor.
       factor[j] = largest == -INFINITY ? 1.0F : exp2_fast(state.maximum[n][j] - largest);
       state.maximum[n][j] = largest;
@@ -367,7 +190,7 @@ __device__ inline bool exponents(const WarpState<Config>& state, const StepScore
       }
     }
   }
-  return largest > kMaximumLag;
+  return largest > Config::kLag;
 }
 
 template <class Config>
@@ -375,12 +198,16 @@ __device__ inline void attend_step(const DecodeKernelParams& params, const Reque
                                    const SegmentRows& rows, int token, std::uint32_t stage,
                                    int lane, WarpState<Config>& state) {
   constexpr int kTileBytes = Config::kTileTokens * Config::kRowBytes;
-  constexpr int kTileScales = Config::kTileTokens * Config::kScaleRowBytes;
-  const std::uint32_t scales = stage + 2 * Config::kSideBytes;
+  [[maybe_unused]] constexpr int kTileScales = Config::kTileTokens * Config::kScaleRowBytes;
+  [[maybe_unused]] const std::uint32_t scales = stage + 2 * Config::kSideBytes;
   StepScores<Config> s;
 #pragma unroll
   for (int t = 0; t < Config::kTokenTiles; ++t) {
-    score_tile<Config>(state, stage + t * kTileBytes, scales + t * kTileScales, lane, s[t]);
+    if constexpr (kIsNvfp4<Config>) {
+      score_codes<Config>(state, stage + t * kTileBytes, scales + t * kTileScales, lane, s[t]);
+    } else {
+      score_tile<Config>(state, stage + t * kTileBytes, lane, s[t]);
+    }
   }
   if (params.softcap > 0.0F) cap_scores<Config>(state, params.softcap, s);
   if (token < rows.seen_by_all.first || token + Config::kTokens > rows.seen_by_all.last) {
@@ -411,8 +238,12 @@ __device__ inline void attend_step(const DecodeKernelParams& params, const Reque
             transpose_matrix(pack_16<kUsesBf16<Config>>(x[t][n][half * 2], x[t][n][half * 2 + 1]));
       }
     }
-    weigh_tile<Config>(state, stage + Config::kSideBytes + t * kTileBytes,
-                       scales + Config::kScaleBytes + t * kTileScales, lane, p);
+    const std::uint32_t v = stage + Config::kSideBytes + t * kTileBytes;
+    if constexpr (kIsNvfp4<Config>) {
+      weigh_codes<Config>(state, v, scales + Config::kScaleBytes + t * kTileScales, lane, p);
+    } else {
+      weigh_tile<Config>(state, v, lane, p);
+    }
   }
 }
 
