@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace kernelpath::cli {
@@ -23,6 +24,23 @@ bool write_all(int fd, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return true;
+}
+
+Result<void> Output::check() const {
+  if (path_.empty()) return {};
+  struct stat status = {};
+  const bool exists = ::stat(path_.c_str(), &status) == 0;
+  // A regular file is replaced by a new one beside it; others (/dev/stdout, a FIFO) are written to.
+  const std::string folder = parent_path(path_);
+  const bool replaced = !exists || S_ISREG(status.st_mode);
+  if (exists && S_ISDIR(status.st_mode)) {
+    errno = EISDIR;
+  } else if (::access(replaced ? folder.c_str() : path_.c_str(), W_OK) == 0) {
+    return {};
+  }
+  return fail({.code = ErrorCode::kRuntime,
+               .message = fmt::format("cannot be written: {}", std::strerror(errno)),
+               .file = path_});
 }
 
 Result<void> Output::write(std::string_view text) {

@@ -15,6 +15,9 @@ class Output {
   static Output standard_output() { return Output(""); }
   static Output file(std::string path) { return Output(std::move(path)); }
 
+  // Whether a file could be put in its place, as far as one can say before it is there: for what
+  // takes long to make. Error: kRuntime.
+  [[nodiscard]] Result<void> check() const;
   // Appends `text`. Errors: kRuntime. Once the reader of a pipe has closed it, nothing is written
   // and nothing is an error.
   Result<void> write(std::string_view text);

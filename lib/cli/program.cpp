@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <string>
+#include <system_error>
 #include <unistd.h>
 
 // The environment of the process; read once, here. unistd.h has it only with GNU's extensions.
@@ -118,6 +120,20 @@ int run(const Program& program, Log& log, const std::vector<std::string>& argume
 
 }  // namespace
 
+Error error_of(const std::exception& exception) {
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {
+    return {.code = ErrorCode::kResource, .message = "out of memory"};
+  }
+  const auto* const system = dynamic_cast<const std::system_error*>(&exception);
+  // What a thread that cannot be started throws.
+  if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again) {
+    return {.code = ErrorCode::kResource,
+            .message = std::string("no more threads can be started: ") + exception.what(),
+            .hint = "say fewer --threads, or allow the process more memory and threads (ulimit)"};
+  }
+  return {.code = ErrorCode::kInternal, .message = exception.what()};
+}
+
 int worse(int a, int b) { return std::max(a, b); }
 
 int run_program(const Program& program, int argc, char** argv, ProgramBody body) {
@@ -128,10 +144,8 @@ int run_program(const Program& program, int argc, char** argv, ProgramBody body)
   int code = kExitOk;
   try {
     code = run(program, log, arguments, body);
-  } catch (const std::bad_alloc&) {
-    code = report_error(log, {.code = ErrorCode::kResource, .message = "out of memory"});
   } catch (const std::exception& error) {
-    code = report_error(log, {.code = ErrorCode::kInternal, .message = error.what()});
+    code = report_error(log, error_of(error));
   }
   return stop_signal() == 0 ? code : 128 + stop_signal();
 }

@@ -33,6 +33,10 @@ using ProgramBody = int (*)(const Invocation&);
 // rest and returns the exit code of the process: 128 + n where signal n asked to stop.
 int run_program(const Program& program, int argc, char** argv, ProgramBody body);
 
+// What an exception that reached the end of the program means: kResource for memory and threads that
+// the system does not give, else kInternal.
+Error error_of(const std::exception& exception);
+
 // The larger of two exit codes: the worst of several errors is the program's.
 int worse(int a, int b);
 

@@ -147,6 +147,15 @@ class GenerationRun {
     return kExitOk;
   }
 
+  // Files that cannot be written are an error before anything is computed for them.
+  Result<void> check_outputs() const {
+    for (const ReportFile& report : own_reports(true)) {
+      KERNELPATH_CHECK_OK(report.output.check());
+    }
+    const std::string logits = settings_.text(Option::kDumpLogits);
+    return logits.empty() || !ranks_.is_first() ? Result<void>() : Output::file(logits).check();
+  }
+
   struct Work {
     RunRequests requests;
     RunTokenizer tokenizer;
@@ -155,6 +164,7 @@ class GenerationRun {
   };
   Result<Work> prepare(const engines::Resolution& resolution) {
     Work out;
+    KERNELPATH_CHECK_OK(check_outputs());
     KERNELPATH_TRY(requests, read_requests(settings_));
     out.requests = std::move(requests);
     KERNELPATH_TRY(loaded, load_tokenizer(beside_, out.requests));

@@ -147,13 +147,9 @@ Result<int> RunRanks::run(const std::function<Result<int>()>& body) {
     Result<int> all = agree_on_code(std::move(own));
     if (!all && talk_failed()) end_all(all.error());
     return all;
-  } catch (const std::bad_alloc&) {
-    if (!several()) throw;
-    end_all({.code = ErrorCode::kResource, .message = "out of memory"});
-    throw;
   } catch (const std::exception& error) {
     if (!several()) throw;
-    end_all({.code = ErrorCode::kInternal, .message = error.what()});
+    end_all(error_of(error));
     throw;
   }
 }

@@ -82,7 +82,7 @@ Result<runtime::SessionOptions> session_options(const RunQuestion& question,
   out.ranks_on_host = question.ranks.ranks_on_host();
   const auto requests = static_cast<std::int64_t>(prompts.size());
   out.limits.max_sequences =
-      settings.integer(Option::kBatchSize).value_or(std::min(requests, kMostSequences));
+      std::min(requests, settings.integer(Option::kBatchSize).value_or(kMostSequences));
   out.limits.max_batched_tokens = std::max(kBatchedTokens, 2 * out.limits.max_sequences);
   out.kv_bytes = settings.integer(Option::kKvMemory);
   out.kv_tokens = needed_tokens(question.request, prompts, out.limits.max_sequences);

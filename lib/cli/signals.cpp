@@ -18,11 +18,12 @@ extern "C" void remember_signal(int number) { g_stop_signal = number; }
 
 void install_signal_handlers() {
   static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
+  static_cast<void>(std::signal(SIGXFSZ, SIG_IGN));
   struct sigaction action {};
   action.sa_handler = remember_signal;
   // No SA_RESTART: a blocked read must return so that what is complete can be written.
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction inherited {};
     sigaction(number, nullptr, &inherited);
     if (inherited.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);

@@ -2,8 +2,9 @@
 
 namespace kernelpath::cli {
 
-// SIGPIPE is ignored (a closed pipe shows as EPIPE); SIGINT and SIGTERM ask the program to stop
-// after what it is doing; a second one ends it at once.
+// SIGPIPE and SIGXFSZ are ignored (a closed pipe shows as EPIPE, a file as large as is allowed as
+// EFBIG); SIGINT, SIGTERM and SIGHUP ask the program to stop after what it is doing; a second one
+// ends it at once.
 void install_signal_handlers();
 
 // The signal that asked to stop, or 0.

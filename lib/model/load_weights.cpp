@@ -251,10 +251,10 @@ class Reader {
     for (const Task& task : tasks) {
       if (is_converted(*task.match)) largest_ = std::max(largest_, task.bytes);
     }
-    std::vector<std::thread> others;
+    std::vector<std::jthread> others;
     for (int t = 1; t < threads; ++t) others.emplace_back([&] { work(tasks); });
     work(tasks);
-    for (std::thread& other : others) other.join();
+    for (std::jthread& other : others) other.join();
     if (error_) return fail(*error_);
     return {};
   }

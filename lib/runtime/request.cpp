@@ -178,18 +178,19 @@ class LineReader {
   }
 
   Result<void> read_stop(const json::Member& member, GenerationRequest& out) const {
-    out.stop.clear();
-    if (member.value.is_string()) {
-      out.stop.push_back(member.value.as_string());
-      return {};
-    }
     const bool list = member.value.is_array();
-    for (const json::Value& item : list ? member.value.items() : std::span<const json::Value>()) {
+    if (!list && !member.value.is_string()) {
+      return fail(bad(member.key, "is neither a text nor a list of texts", member.value.brief()));
+    }
+    out.stop.clear();
+    for (const json::Value& item : list ? member.value.items() : std::span(&member.value, 1)) {
       if (!item.is_string()) return fail(bad(member.key, "is not a list of texts", item.brief()));
+      if (item.as_string().empty()) {
+        return fail(bad(member.key, "an empty text would stop everything", item.brief()));
+      }
       out.stop.push_back(item.as_string());
     }
-    if (list) return {};
-    return fail(bad(member.key, "is neither a text nor a list of texts", member.value.brief()));
+    return {};
   }
 
   const json::Document& document_;
@@ -205,7 +206,7 @@ Result<GenerationRequest> parse_request(std::string_view line, std::int64_t line
   Result<json::Document> document = json::parse_object(std::string(line), file, limits);
   if (!document) {
     Error error = std::move(document).error();
-    error.where = fmt::format("{}:{}", line_number, error.where);
+    error.where = fmt::format("{}{}{}", line_number, error.where.empty() ? "" : ":", error.where);
     return fail(std::move(error));
   }
   GenerationRequest out = defaults;

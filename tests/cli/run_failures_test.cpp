@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -128,16 +129,67 @@ TEST_F(NanWeights, OnlyRequestThatMeetsThem_IsTheProgramsError) {
 }
 
 TEST(RunFailures, FileOfAnInterruptedRun_HoldsWhatWasGenerated) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const TemporaryFolder folder;
+    const std::string file = folder.path("out.jsonl");
+    const Outcome outcome = run_program(
+        "llm-run", {.arguments = {checkpoint(kLlama), "-p", "Hello", "-n", "100000", "--ignore-eos",
+                                  "--max-model-len", "200000", "-o", "jsonl:" + file},
+                    .signal_after_note = signal});
+    EXPECT_EQ(outcome.exit_code, 128 + signal) << outcome.err;
+    const std::vector<json::Value> events = lines_of(read_file(file));
+    ASSERT_GE(events.size(), 3U);
+    EXPECT_EQ(events[events.size() - 2].find("finish_reason")->as_string(), "cancelled");
+  }
+}
+
+TEST(RunFailures, FileThatCannotBeWritten_IsRefusedBeforeTheRun) {
+  const TemporaryFolder folder;
+  const std::string missing = folder.path("missing/out");
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"-o", missing},
+                                                  {"-o", "json:" + folder.path("")},
+                                                  {"--dump-logits", missing},
+                                                  {"--dump-logits", folder.path("")}}) {
+    std::vector<std::string> arguments = {checkpoint(kLlama), "-p", "Hello", "-n", "4"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, 6) << outcome.err;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("cannot be written"), Not(HasSubstr("weights"))));
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+// llm-run with a limit of its shell's (ulimit).
+Outcome run_with_limit(const std::string& limit, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"-c", "ulimit " + limit + "; exec \"$0\" \"$@\"",
+                                       std::string(KERNELPATH_BIN_DIR) + "/llm-run"});
+  return run_program("/bin/sh", {.arguments = std::move(arguments)});
+}
+
+TEST(RunFailures, FileLargerThanAllowed_IsARuntimeError) {
   const TemporaryFolder folder;
   const std::string file = folder.path("out.jsonl");
-  const Outcome outcome = run_program(
-      "llm-run", {.arguments = {checkpoint(kLlama), "-p", "Hello", "-n", "100000", "--ignore-eos",
-                                "--max-model-len", "200000", "-o", "jsonl:" + file},
-                  .signal_after_note = 2});
-  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
-  const std::vector<json::Value> events = lines_of(read_file(file));
-  ASSERT_GE(events.size(), 3U);
-  EXPECT_EQ(events[events.size() - 2].find("finish_reason")->as_string(), "cancelled");
+  const Outcome outcome = run_with_limit("-f 1", {checkpoint(kLlama), "-p", "Hello", "-n", "20",
+                                                  "--ignore-eos", "-o", "jsonl:" + file});
+  EXPECT_EQ(outcome.exit_code, 6) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("out.jsonl: cannot be written: File too large"));
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+// Their stacks alone take more than the process may have.
+TEST(RunFailures, ThreadsThatTheSystemDoesNotGive_AreAResource) {
+  const Outcome outcome = run_with_limit(
+      "-v 3000000", {checkpoint(kLlama), "-p", "Hello", "-n", "1", "--threads", "4096"});
+  EXPECT_EQ(outcome.exit_code, 5) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("no more threads can be started"), HasSubstr("--threads")));
+}
+
+// More places than requests cost nothing.
+TEST(RunFailures, BatchLargerThanTheRequests_IsAsLargeAsThey) {
+  EXPECT_EQ(
+      run({checkpoint(kLlama), "-p", "Hello", "-n", "1", "--batch-size", "1000000000"}).exit_code,
+      0);
 }
 
 TEST(RunFailures, FullDisk_IsARuntimeError) {

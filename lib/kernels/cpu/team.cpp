@@ -57,12 +57,19 @@ TeamPool::TeamPool(int threads)
       meeting_(threads_),
       done_(threads_) {
   workers_.reserve(static_cast<std::size_t>(threads_ - 1));
-  for (int thread = 1; thread < threads_; ++thread) {
-    workers_.emplace_back([this, thread] { work(thread); });
+  try {
+    for (int thread = 1; thread < threads_; ++thread) {
+      workers_.emplace_back([this, thread] { work(thread); });
+    }
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
-TeamPool::~TeamPool() {
+TeamPool::~TeamPool() { stop(); }
+
+void TeamPool::stop() {
   stopping_.store(true, std::memory_order_relaxed);
   started_.fetch_add(1, std::memory_order_release);
   started_.notify_all();

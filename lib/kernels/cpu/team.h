@@ -46,6 +46,7 @@ struct Team {
 // A fixed set of threads; the calling one is thread 0. One call of run() at a time.
 class TeamPool {
  public:
+  // Throws std::system_error where the system gives no more threads.
   explicit TeamPool(int threads);
   ~TeamPool();
   TeamPool(const TeamPool&) = delete;
@@ -57,6 +58,7 @@ class TeamPool {
 
  private:
   void work(int thread);
+  void stop();
 
   const int threads_;
   const int idle_spins_;

@@ -83,6 +83,9 @@ TEST(ParseRequest, WrongValues_AreNamedByFieldAndLine) {
   EXPECT_THAT(refusal(R"({"prompt": "a", "top_p": "x"})"), HasSubstr("3:/top_p"));
   EXPECT_THAT(refusal(R"({"prompt": "a", "stop": 1})"), HasSubstr("3:/stop"));
   EXPECT_THAT(refusal(R"({"prompt": "a", "stop": [1]})"), HasSubstr("3:/stop"));
+  EXPECT_THAT(refusal(R"({"prompt": "a", "stop": ["x", ""]})"),
+              HasSubstr("3:/stop: an empty text"));
+  EXPECT_THAT(refusal("\xFF\xFE{}"), ::testing::StartsWith("3: UTF-16"));
   EXPECT_THAT(refusal(R"({"prompt": "a", "ignore_eos": 1})"), HasSubstr("3:/ignore_eos"));
   EXPECT_THAT(refusal(R"({"messages": [{"role": "user"}]})"), HasSubstr("3:/messages/0"));
   EXPECT_THAT(refusal(R"({"prompt": "a", "seed": -1})"), HasSubstr("3:/seed"));
