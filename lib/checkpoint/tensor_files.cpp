@@ -33,6 +33,26 @@ Unexpected missing_shards(const std::string& folder, const Weights& weights) {
       .hint = "download the missing files; a link out of the folder is not followed"});
 }
 
+// What stands in the place of weights is named: a link that leads nowhere looks like a file.
+Unexpected no_safetensors(const std::string& folder) {
+  Error error{.code = ErrorCode::kInputMissing,
+              .message = "no safetensors files in the folder",
+              .file = folder,
+              .hint = "give a folder with config.json and *.safetensors, or a GGUF file"};
+  const auto names = list_folder(folder);
+  for (const std::string& name : names ? *names : std::vector<std::string>()) {
+    if (!name.ends_with(".safetensors")) continue;
+    const Result<PathKind> kind = path_kind(join_path(folder, name));
+    if (!kind) return fail(kind.error());
+    const std::string_view what = *kind == PathKind::kMissing  ? "a link that leads nowhere"
+                                  : *kind == PathKind::kFolder ? "a folder"
+                                                               : "no regular file";
+    error.message += fmt::format(": {} is {}", name, what);
+    break;
+  }
+  return fail(std::move(error));
+}
+
 }  // namespace
 
 Result<TensorFiles> TensorFiles::open(const std::string& path) {
@@ -85,12 +105,7 @@ const StoredTensor* TensorFiles::find(std::string_view name) const {
 
 Result<void> TensorFiles::add_safetensors(const std::string& folder) {
   KERNELPATH_TRY(found, read_weights(folder));
-  if (!found) {
-    return fail(Error{.code = ErrorCode::kInputMissing,
-                      .message = "no safetensors files in the folder",
-                      .file = folder,
-                      .hint = "give a folder with config.json and *.safetensors, or a GGUF file"});
-  }
+  if (!found) return no_safetensors(folder);
   const Weights& weights = *found;
   if (!weights.missing_shards.empty()) return missing_shards(folder, weights);
   warnings_ = weights.warnings;

@@ -131,6 +131,11 @@ class GenerationRun {
     }
     folder_ = invocation_.models.front();
     KERNELPATH_TRY(kind, path_kind(folder_));
+    if (kind == PathKind::kFile && folder_.ends_with(".safetensors")) {
+      return fail({.code = ErrorCode::kInputKind,
+                   .message = "weights alone are no model: give the folder that has config.json",
+                   .file = folder_});
+    }
     // Weights and tokenizer lie beside config.json.
     const bool is_config = kind == PathKind::kFile && folder_.ends_with(".json");
     weights_ = is_config ? parent_path(folder_) : folder_;

@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 #include "json/value.h"
 #include "tokenizer/chat_template.h"
+#include "tokenizer/unicode.h"
 
 #include <fmt/format.h>
 
@@ -36,10 +37,24 @@ Result<std::string> read_input(const std::string& path, Option option) {
   return read_stream(STDIN_FILENO, "standard input", kMaxPromptBytes);
 }
 
+// The prompt, with the place that it comes from in its errors.
 Result<std::string> prompt_text(const std::string& text) {
-  if (text == "-") return read_input("-", Option::kPrompt);
-  if (text.starts_with("@")) return read_input(text.substr(1), Option::kPrompt);
-  return text;
+  const bool is_stream = text == "-";
+  const bool is_file = text.starts_with("@");
+  std::string out = text;
+  if (is_stream || is_file) {
+    KERNELPATH_TRY(read, read_input(is_file ? text.substr(1) : text, Option::kPrompt));
+    out = std::move(read);
+  }
+  const std::size_t invalid = tokenizer::find_invalid_utf8(out);
+  if (invalid == std::string::npos) return out;
+  return fail({.code = ErrorCode::kInputEncoding,
+               .message = fmt::format("byte {} of the prompt is not UTF-8", invalid),
+               .file = is_file     ? text.substr(1)
+                       : is_stream ? "standard input"
+                                   : "",
+               .where = is_stream || is_file ? "" : "--prompt",
+               .hint = "convert it, for example with iconv"});
 }
 
 Result<std::vector<std::int32_t>> prompt_tokens(const Settings& settings) {

@@ -159,6 +159,30 @@ TEST(RunFailures, FileThatCannotBeWritten_IsRefusedBeforeTheRun) {
   }
 }
 
+TEST(RunFailures, WhatStandsInThePlaceOfWeights_IsNamed) {
+  const TemporaryFolder folder;
+  const std::string model = copy_checkpoint(kLlama, folder);
+  const std::string weights = model + "/model.safetensors";
+  EXPECT_THAT(run({weights, "-p", "x"}).err, HasSubstr("give the folder that has config.json"));
+  std::filesystem::remove(weights);
+  std::filesystem::create_directory(weights);
+  EXPECT_THAT(run({model, "-p", "x"}).err, HasSubstr(": model.safetensors is a folder"));
+  std::filesystem::remove(weights);
+  std::filesystem::create_symlink("nowhere", weights);
+  const Outcome outcome = run({model, "-p", "x"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr(": model.safetensors is a link that leads nowhere"));
+}
+
+TEST(RunFailures, PromptThatIsNotUtf8_NamesWhereItComesFrom) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("prompt.txt", "ab\xFF");
+  const Outcome outcome = run({checkpoint(kLlama), "-p", "@" + file});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("prompt.txt: byte 2 of the prompt is not UTF-8"));
+  EXPECT_THAT(run({checkpoint(kLlama), "-p", "a\xC0"}).err, HasSubstr("--prompt: byte 1 of"));
+}
+
 // llm-run with a limit of its shell's (ulimit).
 Outcome run_with_limit(const std::string& limit, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"-c", "ulimit " + limit + "; exec \"$0\" \"$@\"",

@@ -64,7 +64,7 @@ Result<attention::DataType> read_kv_type(const std::string& name) {
   return fail(
       {.code = ErrorCode::kUsageUnknown,
        .message = fmt::format("kernelpath has no such KV dtype; it has {}", join_words(known)),
-       .where = "--kv-dtype",
+       .where = "--kv",
        .value = shorten(name, 64),
        .near_matches = near_matches(name, candidates)});
 }

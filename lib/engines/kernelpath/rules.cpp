@@ -87,7 +87,7 @@ constexpr auto kRules = std::to_array<RuleInfo>({
      "Choose another backend, or a shorter --max-model-len.", kRequest, kVersion},
     {"KP-KV-DTYPE",
      "The backend does not read caches of this type, or rows do not fill its blocks.",
-     "Values of nvfp4 share a scale by sixteen.", "Choose another --kv-dtype.", kRequest, kVersion},
+     "Values of nvfp4 share a scale by sixteen.", "Choose another --kv.", kRequest, kVersion},
     {"KP-LAYOUT", "The backend does not read pages of this layout.", "", "Choose the other layout.",
      kRequest, kVersion},
     {"KP-PAGE-SIZE", "The page size is no multiple of what the backend's tiles need.", "",
