@@ -229,7 +229,13 @@ Result<std::optional<std::string>> information_answer(const Program& program,
     return completion_script(program, settings.text(Option::kCompletions));
   }
   if (settings.is_set(Option::kList)) {
-    KERNELPATH_TRY(text, list_text(settings, settings.text(Option::kList), json));
+    Settings asked = settings;
+    // llm-run is one engine, and has no --engine.
+    if (program.kind == ProgramKind::kRun) {
+      KERNELPATH_CHECK_OK(
+          asked.set(Option::kEngine, {"kernelpath"}, SetBy::kBatchLine, program.name));
+    }
+    KERNELPATH_TRY(text, list_text(asked, settings.text(Option::kList), json));
     return text;
   }
   if (settings.is_set(Option::kExplain)) {

@@ -226,18 +226,9 @@ class GenerationRun {
     return {};
   }
 
-  // model, parameters, size, backend, cache: what one wants to know before the first token.
+  // What one wants to know before the first token.
   void announce(const runtime::SessionPlan& plan, const SessionOptions& options) const {
-    const engines::Resolution& resolution = answer_->engines.front().resolution;
-    invocation_.log.note(fmt::format("{}  {}  weights {}  {} ({}, {} threads)  KV {} in {} pages",
-                                     answer_->model.name, resolution.model_class,
-                                     format_bytes(plan.weight_bytes), resolution.selected_backend,
-                                     kernels::cpu::isa_phases(options.isa), options.threads,
-                                     format_bytes(plan.kv_bytes), plan.kv_blocks));
-    const comm::Placement& place = options.ranks;
-    if (place.ranks() == 1) return;
-    invocation_.log.note(fmt::format("{} ranks (tp {}, dcp {}); the sizes are those of each",
-                                     place.ranks(), place.tp, place.dcp));
+    for (const std::string& line : plan_lines(*answer_, plan, options)) invocation_.log.note(line);
   }
 
   // The plan as a table, or as the document of a run that answered nothing.
@@ -248,7 +239,7 @@ class GenerationRun {
     std::vector<ReportFile> files = own_reports(true);
     for (ReportFile& file : files) {
       if (file.format != "text") continue;
-      KERNELPATH_CHECK_OK(file.output.write(plan_table(plan)));
+      KERNELPATH_CHECK_OK(file.output.write(plan_table(plan, options.ranks)));
       KERNELPATH_CHECK_OK(file.output.commit());
     }
     std::erase_if(files, [](const ReportFile& file) { return file.format == "text"; });

@@ -1,19 +1,67 @@
 #include "cli/run_memory.h"
 
 #include "base/units.h"
+#include "kernels/cpu/isa.h"
+#include "memory/weights.h"
 
 #include <fmt/format.h>
 
+#include <array>
 #include <string_view>
+#include <utility>
 
 namespace kernelpath::cli {
+namespace {
 
-std::string plan_table(const runtime::SessionPlan& plan) {
+// "1.24 B parameters", "143.9 K parameters".
+std::string parameters_text(std::int64_t count) {
+  constexpr std::array<std::pair<double, std::string_view>, 3> kUnits{
+      {{1e9, "B"}, {1e6, "M"}, {1e3, "K"}}};
+  for (const auto& [size, unit] : kUnits) {
+    const double amount = static_cast<double>(count) / size;
+    if (amount >= 1) return fmt::format("{:.4g} {} parameters", amount, unit);
+  }
+  return fmt::format("{} parameters", count);
+}
+
+// Who chose the backend.
+std::string reason_of(const engines::Resolution& resolution) {
+  if (resolution.status == engines::Status::kFallback) {
+    return fmt::format("in place of {}", resolution.requested_backend);
+  }
+  return resolution.requested_by == "user" ? "as asked" : "the first that can";
+}
+
+}  // namespace
+
+std::vector<std::string> plan_lines(const report::InputAnswer& answer,
+                                    const runtime::SessionPlan& plan,
+                                    const runtime::SessionOptions& options) {
+  const engines::Resolution& resolution = answer.engines.front().resolution;
+  const auto ledger = memory::count_weights(answer.model);
+  std::vector<std::string> out;
+  out.push_back(fmt::format("{}  {}{}  weights {}  {}, {} ({}, {} threads)  KV {} in {} pages",
+                            answer.model.name, resolution.model_class,
+                            ledger ? "  " + parameters_text(ledger->parameters) : "",
+                            format_bytes(plan.weight_bytes), resolution.selected_backend,
+                            reason_of(resolution), kernels::cpu::isa_phases(options.isa),
+                            options.threads, format_bytes(plan.kv_bytes), plan.kv_blocks));
+  const comm::Placement& ranks = options.ranks;
+  if (ranks.ranks() == 1) return out;
+  out.push_back(fmt::format("{} ranks (tp {}, dcp {}); the sizes are those of each{}",
+                            ranks.ranks(), ranks.tp, ranks.dcp,
+                            ranks.dcp > 1 ? "; --dcp divides the cache and no weights" : ""));
+  return out;
+}
+
+std::string plan_table(const runtime::SessionPlan& plan, const comm::Placement& ranks) {
   std::string text;
   const auto row = [&](std::string_view name, std::int64_t bytes, std::string_view about) {
     text += fmt::format("{:<13} {:>12}  {:>13}  {}\n", name, format_bytes(bytes), bytes, about);
   };
-  row("weights", plan.weight_bytes, "as they lie in memory");
+  row("weights", plan.weight_bytes,
+      ranks.dcp > 1 ? "as they lie in memory; each rank of --dcp has all of its --tp part"
+                    : "as they lie in memory");
   row("KV cache", plan.kv_bytes,
       fmt::format("{} pages of {}", plan.kv_blocks, format_bytes(plan.kv_block_bytes)));
   row("construction", plan.construction_bytes, "the most while the model is built");

@@ -1,13 +1,22 @@
 #pragma once
 
+#include "report/inspect.h"
 #include "runtime/session.h"
 
 #include <string>
+#include <vector>
 
 namespace kernelpath::cli {
 
-// The three ledgers of a plan, and what a step needs beside them: a row each, in words and bytes.
-std::string plan_table(const runtime::SessionPlan& plan);
+// Model, class, parameters, weights, backend and why, kernels and cache in a line; with several
+// ranks another one that says whose sizes these are.
+std::vector<std::string> plan_lines(const report::InputAnswer& answer,
+                                    const runtime::SessionPlan& plan,
+                                    const runtime::SessionOptions& options);
+
+// The three ledgers of a rank's plan, and what a step needs beside them: a row each, in words and
+// bytes.
+std::string plan_table(const runtime::SessionPlan& plan, const comm::Placement& ranks);
 
 // What building the model was said to take, and what it took; empty where the system does not say.
 std::string memory_line(const runtime::SessionPlan& plan, const runtime::SessionMemory& memory);

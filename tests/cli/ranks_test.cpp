@@ -231,6 +231,13 @@ TEST(RanksDryRun, PlansARankWithoutStartingAny) {
   EXPECT_THAT(part.out, StartsWith("weights"));
   EXPECT_NE(part.out, whole.out);
   EXPECT_THAT(part.err, HasSubstr("2 ranks (tp 2, dcp 1)"));
+  EXPECT_THAT(part.err + part.out, Not(HasSubstr("--dcp")));
+  // More ranks of --dcp save cache, and no weights.
+  const Outcome shard = run({checkpoint("gpt-oss"), "-p", "x", "--dry-run", "--dcp", "2"});
+  const std::string whole_weights = whole.out.substr(0, whole.out.find("as they lie"));
+  EXPECT_THAT(shard.out, StartsWith(whole_weights + "as they lie in memory; each rank of --dcp has "
+                                                    "all of its --tp part\n"));
+  EXPECT_THAT(shard.err, HasSubstr("--dcp divides the cache and no weights"));
 }
 
 }  // namespace

@@ -175,6 +175,25 @@ TEST(Run, DumpLogits_HasARowAToken) {
       best);
 }
 
+TEST(Run, FirstLine_SaysWhatRunsAndWhy) {
+  const std::vector<std::string> call = {checkpoint(kLlama), "-p", "Hello", "-n", "1"};
+  const auto first_line = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), call.begin(), call.end());
+    return run(more).err;
+  };
+  EXPECT_THAT(first_line({}), AllOf(HasSubstr("LlamaForCausalLM  302.5 K parameters  weights 592."),
+                                    HasSubstr("FUSED, the first that can (")));
+  EXPECT_THAT(first_line({"--backend", "vanilla"}), HasSubstr("VANILLA, as asked (reference, "));
+  EXPECT_THAT(first_line({"--backend", "flashinfer", "--fallback", "warn"}),
+              HasSubstr("FUSED, in place of flashinfer ("));
+}
+
+TEST(Run, Lists_AreThoseOfTheRuntime) {
+  const Outcome outcome = run({"--list", "backends"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("VANILLA"), Not(HasSubstr("vllm"))));
+}
+
 TEST(Run, Why_IsWhatInspectSays) {
   const Outcome own = run({checkpoint(kLlama), "--why"});
   EXPECT_EQ(own.exit_code, 0) << own.err;
