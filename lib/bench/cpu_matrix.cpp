@@ -1,11 +1,9 @@
 #include "base/checked.h"
-#include "base/float_types.h"
 #include "bench/cpu_jobs.h"
 #include "bench/cpu_reads.h"
+#include "bench/matrix_data.h"
 
-#include <array>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 // gemv and matrix-rate with the engine's matrix kernels on the CPU.
@@ -13,55 +11,7 @@
 namespace kernelpath::bench {
 namespace {
 
-using kernels::ScaleFormat;
-using kernels::WeightFormat;
 using kernels::WeightMatrix;
-
-BitPattern weight_pattern(WeightFormat format) {
-  switch (format) {
-    case WeightFormat::kF32:
-      return pattern_of(attention::DataType::kF32);
-    case WeightFormat::kBf16:
-      return pattern_of(attention::DataType::kBf16);
-    case WeightFormat::kF16:
-      return pattern_of(attention::DataType::kF16);
-    case WeightFormat::kFp8E4m3:
-      return pattern_of(attention::DataType::kFp8E4m3);
-    default:
-      return kAnyBits;
-  }
-}
-
-// Positive scales from 2^-7 up.
-BitPattern scale_pattern(ScaleFormat format) {
-  switch (format) {
-    case ScaleFormat::kF32:
-      return {.mask = 0x00FFFFFF00FFFFFFULL, .base = 0x3C0000003C000000ULL};
-    case ScaleFormat::kBf16:
-      return {.mask = 0x00FF00FF00FF00FFULL, .base = 0x3C003C003C003C00ULL};
-    case ScaleFormat::kF16:
-      return {.mask = 0x07FF07FF07FF07FFULL, .base = 0x2000200020002000ULL};
-    case ScaleFormat::kE4m3:
-      return {.mask = 0x0F0F0F0F0F0F0F0FULL, .base = 0x3030303030303030ULL};
-    case ScaleFormat::kE8m0:
-      return {.mask = 0x0101010101010101ULL, .base = 0x7878787878787878ULL};
-    case ScaleFormat::kNone:
-      break;
-  }
-  return kAnyBits;
-}
-
-// Blocks with inner scales hold f16 numbers, which random bits may make NaN: q6_K one at its end,
-// the others one or two at the beginning.
-void set_inner_scales(WeightFormat format, std::byte* data, std::int64_t bytes) {
-  const std::int64_t block = kernels::weight_row_bytes(format, kernels::weight_block_cols(format));
-  const std::array<std::uint16_t, 2> scales = {f32_to_f16(0x1p-9F), f32_to_f16(0x1p-8F)};
-  const bool two = format == WeightFormat::kQ4K || format == WeightFormat::kQ5K;
-  const std::int64_t offset = format == WeightFormat::kQ6K ? block - 2 : 0;
-  for (std::int64_t at = 0; at + block <= bytes; at += block) {
-    std::memcpy(data + at + offset, scales.data(), two ? 4 : 2);
-  }
-}
 
 class MatrixJob : public OpsJob {
  public:
@@ -111,8 +61,7 @@ class MatrixJob : public OpsJob {
 
   [[nodiscard]] CacheState cache() const override { return state_; }
 
-  // Rows at random against sums in float64 of the values that are stored. The error of an output
-  // counts in parts of the sum of the magnitudes that it adds up.
+  // Rows from all of the matrix against sums in float64 of the values that are stored.
   Result<std::optional<Check>> check() override {
     KERNELPATH_TRY(seconds, run(1));
     static_cast<void>(seconds);
@@ -124,10 +73,10 @@ class MatrixJob : public OpsJob {
     std::vector<float> weights(static_cast<std::size_t>(shape_.cols));
     double error = 0;
     for (std::int64_t i = 0; i < rows; ++i) {
-      const std::int64_t row = i * shape_.rows / rows;
+      const std::int64_t row = sampled(i, rows, shape_.rows);
       kernels::dequantize_row(matrix, row, weights.data());
       for (std::int64_t j = 0; j < tokens; ++j) {
-        const double one = output_error(weights, row, j * shape_.batch / tokens);
+        const double one = error_of(weights, row, sampled(j, tokens, shape_.batch));
         error = one > error || std::isnan(one) ? one : error;
       }
     }
@@ -163,18 +112,11 @@ class MatrixJob : public OpsJob {
   }
 
  private:
-  [[nodiscard]] double output_error(const std::vector<float>& weights, std::int64_t row,
-                                    std::int64_t token) const {
+  [[nodiscard]] double error_of(const std::vector<float>& weights, std::int64_t row,
+                                std::int64_t token) const {
     const auto* const x = reinterpret_cast<const float*>(x_.data()) + token * shape_.cols;
     const float y = reinterpret_cast<const float*>(y_.data())[token * shape_.rows + row];
-    double sum = 0;
-    double magnitude = 0;
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      const double product = double{weights[i]} * double{x[i]};
-      sum += product;
-      magnitude += std::abs(product);
-    }
-    return magnitude > 0 ? std::abs(sum - double{y}) / magnitude : std::abs(double{y});
+    return output_error(weights, {x, weights.size()}, y);
   }
 
   Shape shape_;

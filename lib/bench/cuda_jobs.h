@@ -14,6 +14,9 @@ Result<std::unique_ptr<Job>> make_cuda_prefill_job(CudaMachine& machine, const S
                                                    bool cold);
 // matrix-rate.
 Result<std::unique_ptr<Job>> make_cuda_matrix_job(CudaMachine& machine, const Shape& shape);
+// gemv.
+Result<std::unique_ptr<Job>> make_cuda_gemv_job(CudaMachine& machine, const Shape& shape,
+                                                bool cold);
 // kv-append.
 Result<std::unique_ptr<Job>> make_cuda_append_job(CudaMachine& machine, const Shape& shape,
                                                   bool cold);

@@ -120,17 +120,40 @@ Result<double> CudaMachine::gather_ceiling(std::int64_t run_bytes) {
                               .table = reinterpret_cast<const std::int32_t*>(table.data()),
                               .num_runs = runs,
                               .run_bytes = run_bytes};
-  KERNELPATH_TRY(workload,
-                 GraphWorkload::capture(
-                     *this, {.before = {}, .launch = [&](std::int64_t /*pass*/, StreamView stream) {
-                               return cuda::launch_gather_read(read, sink(), stream);
-                             }}));
+  KERNELPATH_TRY(rate, read_rate(runs * run_bytes, [&](StreamView stream) {
+                   return cuda::launch_gather_read(read, sink(), stream);
+                 }));
+  ceilings_[run_bytes] = rate;
+  return rate;
+}
+
+Result<double> CudaMachine::linear_ceiling() {
+  const auto known = ceilings_.find(0);
+  if (known != ceilings_.end()) return known->second;
+  KERNELPATH_TRY(free, cuda::free_memory_bytes());
+  constexpr std::int64_t kUnit = 16;  // bytes
+  const std::int64_t bytes = std::min(kCeilingBytes, free / 2) / kUnit * kUnit;
+  KERNELPATH_TRY(data, filled(bytes, kAnyBits));
+  KERNELPATH_TRY(rate, read_rate(bytes, [&](StreamView stream) {
+                   return cuda::launch_linear_read(data.data(), bytes, sink(), stream);
+                 }));
+  ceilings_[0] = rate;
+  return rate;
+}
+
+Result<double> CudaMachine::read_rate(std::int64_t bytes,
+                                      std::function<Result<void>(StreamView)> launch) {
+  KERNELPATH_TRY(
+      workload,
+      GraphWorkload::capture(
+          *this, {.before = {},
+                  .launch = [run = std::move(launch)](std::int64_t /*pass*/, StreamView stream) {
+                    return run(stream);
+                  }}));
   const MeasureOptions options{.rule = {.min_time_s = 0.2, .timeout_s = 3}};
   Workload* const one = workload.get();
   KERNELPATH_TRY(measured, measure_together({&one, 1}, options));
-  const double rate = static_cast<double>(runs * run_bytes) / measured.front().summary.median;
-  ceilings_[run_bytes] = rate;
-  return rate;
+  return static_cast<double>(bytes) / measured.front().summary.median;
 }
 
 std::string CudaMachine::throttled() const {

@@ -51,6 +51,8 @@ class CudaMachine {
   // Bytes a second of reading runs of `run_bytes` in random order from memory that is far larger
   // than the cache; measured once a run length. Error kResource: no room for it.
   Result<double> gather_ceiling(std::int64_t run_bytes);
+  // The same of reading in order.
+  Result<double> linear_ceiling();
 
   // "" or what holds the clocks down at this moment, as NVML says it.
   [[nodiscard]] std::string throttled() const;
@@ -58,6 +60,8 @@ class CudaMachine {
  private:
   CudaMachine(kernels::cuda::DeviceInfo info, kernels::cuda::Stream stream, Buffer sink);
   static Result<Buffer> copied_bytes(const void* data, std::int64_t bytes);
+  // Bytes a second of a launch that reads `bytes`.
+  Result<double> read_rate(std::int64_t bytes, std::function<Result<void>(StreamView)> launch);
 
   kernels::cuda::DeviceInfo info_;
   kernels::cuda::Stream stream_;
@@ -65,7 +69,7 @@ class CudaMachine {
   DeviceFacts facts_;
   int index_ = 0;
   kernels::cpu::CpuExecutor host_;
-  std::map<std::int64_t, double> ceilings_;
+  std::map<std::int64_t, double> ceilings_;  // by the bytes of a run; 0: in order
 };
 
 // Launches in a captured graph, replayed as often as a sample needs, between two events.

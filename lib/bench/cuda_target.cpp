@@ -3,8 +3,6 @@
 #include "bench/cuda_jobs.h"
 #include "bench/cuda_machine.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 namespace kernelpath::bench {
@@ -16,7 +14,7 @@ class CudaTarget : public Target {
 
   [[nodiscard]] const DeviceFacts& facts() const override { return machine_->facts(); }
   [[nodiscard]] bool is_cuda() const override { return true; }
-  [[nodiscard]] bool has(CaseKind kind) const override { return kind != CaseKind::kGemv; }
+  [[nodiscard]] bool has(CaseKind /*kind*/) const override { return true; }
 
   Result<std::unique_ptr<Job>> prepare(const Shape& shape, bool cold) override {
     switch (shape.kind) {
@@ -26,19 +24,15 @@ class CudaTarget : public Target {
         return make_cuda_prefill_job(*machine_, shape, cold);
       case CaseKind::kMatrixRate:
         return make_cuda_matrix_job(*machine_, shape);
+      case CaseKind::kGemv:
+        return make_cuda_gemv_job(*machine_, shape, cold);
       case CaseKind::kKvAppend:
         return make_cuda_append_job(*machine_, shape, cold);
       case CaseKind::kReadCeiling:
       case CaseKind::kCopy:
-        return make_cuda_memory_job(*machine_, shape, cold);
-      case CaseKind::kGemv:
         break;
     }
-    return fail({.code = ErrorCode::kUnavailable,
-                 .message = fmt::format("there are no CUDA kernels for {}; there are some for all "
-                                        "other cases",
-                                        case_info(shape.kind).name),
-                 .hint = "--device cpu"});
+    return make_cuda_memory_job(*machine_, shape, cold);
   }
 
   std::string throttled() override { return machine_->throttled(); }

@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "bench/cuda_peers.h"
 #include "bench/flashinfer/decode.h"
+#include "bench/peers.h"
 
 #include <array>
 #include <cuda_runtime_api.h>
@@ -188,16 +189,12 @@ class FlashInferWorkload : public Workload {
   std::unique_ptr<GraphWorkload> graph_;
 };
 
-bool names(const std::string& wanted, std::string_view peer) {
-  return wanted.find("all") != std::string::npos || wanted.find(peer) != std::string::npos;
-}
-
 }  // namespace
 
 std::vector<Peer> cuda_decode_peers(CudaMachine& machine, const Shape& shape,
                                     const CudaDecodeData& data, const std::string& wanted) {
   std::vector<Peer> out;
-  if (!names(wanted, "flashinfer")) return out;
+  if (!names_peer(wanted, "flashinfer")) return out;
   for (const bool tensor_cores : {true, false}) {
     Peer peer{.name = tensor_cores ? "flashinfer_fa2_tc1" : "flashinfer_fa2_tc0"};
     peer.reason = refusal(shape, data);

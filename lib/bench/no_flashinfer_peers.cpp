@@ -1,4 +1,5 @@
 #include "bench/cuda_peers.h"
+#include "bench/peers.h"
 
 // In builds without FlashInfer's headers.
 
@@ -7,7 +8,7 @@ namespace kernelpath::bench {
 std::vector<Peer> cuda_decode_peers(CudaMachine& /*machine*/, const Shape& /*shape*/,
                                     const CudaDecodeData& /*data*/, const std::string& wanted) {
   std::vector<Peer> out;
-  if (wanted.find("flashinfer") != std::string::npos) {
+  if (wanted != "all" && names_peer(wanted, "flashinfer")) {
     out.push_back(
         {.name = "flashinfer", .reason = "this build has no FlashInfer (KERNELPATH_FLASHINFER)"});
   }

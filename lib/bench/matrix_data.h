@@ -1,0 +1,28 @@
+#pragma once
+
+#include "bench/random_data.h"
+#include "kernels/weight_matrix.h"
+
+#include <cstdint>
+#include <span>
+
+// Weights to measure with, and what their products are compared with.
+namespace kernelpath::bench {
+
+// Bits of the values, and of positive scales from 2^-7 up.
+BitPattern weight_pattern(kernels::WeightFormat format);
+BitPattern scale_pattern(kernels::ScaleFormat format);
+
+// Writes the f16 numbers of blocks with inner scales, which random bits may make NaN.
+void set_inner_scales(kernels::WeightFormat format, std::byte* data, std::int64_t bytes);
+
+// The error of one output against the sum in float64, in parts of the sum of the magnitudes that it
+// adds up.
+double output_error(std::span<const float> weights, std::span<const float> x, float y);
+
+// Row i of `count` rows, or tokens, that stand for all of `of`.
+constexpr std::int64_t sampled(std::int64_t i, std::int64_t count, std::int64_t of) {
+  return i * of / count;
+}
+
+}  // namespace kernelpath::bench
