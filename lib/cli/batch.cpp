@@ -224,8 +224,7 @@ Result<int> run(const Invocation& invocation, BatchAnswers& answers) {
 int run_batch(const Invocation& invocation, BatchAnswers& answers) {
   const Result<int> code = run(invocation, answers);
   if (code) return *code;
-  invocation.log.error(code.error());
-  return error_info(code.error().code).exit_code;
+  return report_error(invocation.log, code.error());
 }
 
 }  // namespace kernelpath::cli

@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "cli/batch.h"
 #include "cli/batch_request.h"
-#include "cli/information.h"
 #include "cli/inspect_diff.h"
 #include "cli/model_input.h"
 #include "cli/question.h"
@@ -24,21 +23,6 @@ namespace {
 constexpr std::array<std::string_view, 2> kExamples = {
     "llm-inspect Llama-3.1-8B --device h200 --kv fp8",
     "llm-inspect config.json --engine trtllm --backend flashinfer --lacks flashinfer --why"};
-
-int report_error(const Invocation& invocation, const Error& error) {
-  invocation.log.error(error);
-  return error_info(error.code).exit_code;
-}
-
-// The error, and for people also the short help.
-int wrong_use(const Invocation& invocation, const Error& error) {
-  const int code = report_error(invocation, error);
-  const LogStyle& style = invocation.log.style();
-  if (!style.json && !style.json_errors) {
-    static_cast<void>(write_all(STDERR_FILENO, "\n" + short_help(invocation.program)));
-  }
-  return code;
-}
 
 Result<void> check_batch(const Settings& settings) {
   if (settings.text(Option::kBatch) != "-" || !is_terminal(STDIN_FILENO)) return {};
@@ -93,7 +77,7 @@ Result<int> answer_models(const Invocation& invocation, const Question& question
     // Half a configuration from an interrupted pipe is not an error of the input.
     if (stop_signal() != 0) break;
     if (!model) {
-      code = worse(code, report_error(invocation, model.error()));
+      code = worse(code, report_error(invocation.log, model.error()));
       continue;
     }
     invocation.log.info(fmt::format("read {}", path));
@@ -173,7 +157,7 @@ int run_inspect(const Invocation& invocation) {
       batch ? check_batch(invocation.settings) : check_inputs(invocation.models);
   if (!inputs) return wrong_use(invocation, inputs.error());
   const Result<ExternalModels> external = load_external_models(invocation.settings);
-  if (!external) return report_error(invocation, external.error());
+  if (!external) return report_error(invocation.log, external.error());
   if (batch) {
     InspectAnswers answers(invocation, *external);
     return run_batch(invocation, answers);
@@ -181,13 +165,13 @@ int run_inspect(const Invocation& invocation) {
   if (asks_for_diff(invocation.settings)) return run_diff(invocation, *external);
   const Result<Question> question =
       make_question(invocation.settings, invocation.environment, *external);
-  if (!question) return report_error(invocation, question.error());
+  if (!question) return report_error(invocation.log, question.error());
   if (equal_ignoring_case(invocation.settings.text(Option::kDevice), "auto")) {
     invocation.log.warn(
         fmt::format("--device auto is {} ({})", question->device.id, question->device.label));
   }
   const Result<int> code = answer_models(invocation, *question);
-  return code ? *code : report_error(invocation, code.error());
+  return code ? *code : report_error(invocation.log, code.error());
 }
 
 }  // namespace kernelpath::cli

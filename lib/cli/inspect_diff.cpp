@@ -38,11 +38,6 @@ std::string report_text(const ReportFile& file, const report::Tool& tool,
   return report::diff_text(answers, file.view);
 }
 
-int report_error(const Invocation& invocation, const Error& error) {
-  invocation.log.error(error);
-  return error_info(error.code).exit_code;
-}
-
 Result<int> diff_models(const Invocation& invocation, const Question& question) {
   std::vector<ReportFile> reports = make_reports(invocation, question.view);
   std::vector<report::DiffAnswer> answers;
@@ -52,7 +47,7 @@ Result<int> diff_models(const Invocation& invocation, const Question& question) 
     Result<config::ModelConfig> model = load_input(path, question.load);
     if (stop_signal() != 0) break;
     if (!model) {
-      code = worse(code, report_error(invocation, model.error()));
+      code = worse(code, report_error(invocation.log, model.error()));
       continue;
     }
     KERNELPATH_TRY(answer, answer_diff(question, std::move(*model)));
@@ -115,11 +110,11 @@ Result<report::DiffAnswer> answer_diff(const Question& question, config::ModelCo
 
 int run_diff(const Invocation& invocation, const ExternalModels& external) {
   const Result<Settings> settings = diff_settings(invocation.settings);
-  if (!settings) return report_error(invocation, settings.error());
+  if (!settings) return report_error(invocation.log, settings.error());
   const Result<Question> question = make_question(*settings, invocation.environment, external);
-  if (!question) return report_error(invocation, question.error());
+  if (!question) return report_error(invocation.log, question.error());
   const Result<int> code = diff_models(invocation, *question);
-  return code ? *code : report_error(invocation, code.error());
+  return code ? *code : report_error(invocation.log, code.error());
 }
 
 }  // namespace kernelpath::cli

@@ -78,11 +78,6 @@ Result<void> check_format(const Program& program, const Settings& settings) {
                .value = format});
 }
 
-int report_error(const Log& log, const Error& error) {
-  log.error(error);
-  return error_info(error.code).exit_code;
-}
-
 int print(const Log& log, std::string_view text) {
   Output out = Output::standard_output();
   Result<void> written = out.write(text);
@@ -119,6 +114,20 @@ int run(const Program& program, Log& log, const std::vector<std::string>& argume
 }
 
 }  // namespace
+
+int report_error(const Log& log, const Error& error) {
+  log.error(error);
+  return error_info(error.code).exit_code;
+}
+
+int wrong_use(const Invocation& invocation, const Error& error) {
+  const int code = report_error(invocation.log, error);
+  const LogStyle& style = invocation.log.style();
+  if (!style.json && !style.json_errors) {
+    static_cast<void>(write_all(STDERR_FILENO, "\n" + short_help(invocation.program)));
+  }
+  return code;
+}
 
 Error error_of(const std::exception& exception) {
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {

@@ -33,6 +33,11 @@ using ProgramBody = int (*)(const Invocation&);
 // rest and returns the exit code of the process: 128 + n where signal n asked to stop.
 int run_program(const Program& program, int argc, char** argv, ProgramBody body);
 
+// Logs the error and returns its exit code.
+int report_error(const Log& log, const Error& error);
+// For a command line that asks for nothing: for people with the short help.
+int wrong_use(const Invocation& invocation, const Error& error);
+
 // What an exception that reached the end of the program means: kResource for memory and threads that
 // the system does not give, else kInternal.
 Error error_of(const std::exception& exception);

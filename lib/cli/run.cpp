@@ -466,8 +466,7 @@ int run_generation(const Invocation& invocation) {
   RunRanks ranks(invocation);
   const Result<int> code = ranks.run([&] { return GenerationRun(invocation, ranks).run(); });
   if (code) return *code;
-  invocation.log.error(code.error());
-  return error_info(code.error().code).exit_code;
+  return report_error(invocation.log, code.error());
 }
 
 }  // namespace kernelpath::cli

@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/information.h"
 #include "cli/output.h"
 #include "cli/report_files.h"
 #include "cli/signals.h"
@@ -23,21 +22,6 @@ namespace {
 constexpr std::array<std::string_view, 2> kExamples = {
     "llm-validate DeepSeek-V3 --device h200 --kv fp8 --speculative eagle --tp 8 --suggest",
     "llm-validate --kv fp8 --backend flashinfer --yaml extra_llm_api_options.yaml"};
-
-int report_error(const Invocation& invocation, const Error& error) {
-  invocation.log.error(error);
-  return error_info(error.code).exit_code;
-}
-
-// The error, and for people also the short help.
-int wrong_use(const Invocation& invocation, const Error& error) {
-  const int code = report_error(invocation, error);
-  const LogStyle& style = invocation.log.style();
-  if (!style.json && !style.json_errors) {
-    static_cast<void>(write_all(STDERR_FILENO, "\n" + short_help(invocation.program)));
-  }
-  return code;
-}
 
 Result<void> check_use(const Invocation& invocation) {
   const Settings& settings = invocation.settings;
@@ -85,7 +69,7 @@ Result<int> judge_all(const Invocation& invocation, const ExternalModels& extern
     // Half a configuration from an interrupted pipe is not an error of the input.
     if (stop_signal() != 0) break;
     if (!model) {
-      code = worse(code, report_error(invocation, model.error()));
+      code = worse(code, report_error(invocation.log, model.error()));
       continue;
     }
     for (const json::Warning& warning : model->config.warnings) {
@@ -133,9 +117,9 @@ int run_validate(const Invocation& invocation) {
   const Result<void> use = check_use(invocation);
   if (!use) return wrong_use(invocation, use.error());
   const Result<ExternalModels> external = load_external_models(invocation.settings);
-  if (!external) return report_error(invocation, external.error());
+  if (!external) return report_error(invocation.log, external.error());
   const Result<int> code = answer(invocation, *external);
-  return code ? *code : report_error(invocation, code.error());
+  return code ? *code : report_error(invocation.log, code.error());
 }
 
 }  // namespace kernelpath::cli

@@ -14,12 +14,6 @@ namespace {
 
 using checkpoint::little;
 
-float largest_of(std::span<const float> values) {
-  float out = 0.0F;
-  for (const float value : values) out = std::max(out, std::abs(value));
-  return out;
-}
-
 void append_f16(Encoded& out, float value) { out.bytes += little(f32_to_f16(value)); }
 
 Encoded encode_floats(std::string_view type, std::span<const float> values) {
@@ -196,6 +190,12 @@ const BlockEncoder& block_encoder(std::string_view type) {
 }
 
 }  // namespace
+
+float largest_of(std::span<const float> values) {
+  float out = 0.0F;
+  for (const float value : values) out = std::max(out, std::abs(value));
+  return out;
+}
 
 Encoded encode_ggml(std::string_view type, std::span<const float> values) {
   if (!type.starts_with("q")) return encode_floats(type, values);

@@ -22,6 +22,9 @@ std::vector<PlainTensor> tensors_of(const std::string& folder);
 // Numbers between -scale and scale, the same for the same seed.
 std::vector<float> random_values(std::size_t count, float scale, std::uint64_t seed);
 
+// The largest magnitude; 0 of none.
+float largest_of(std::span<const float> values);
+
 // What a file holds for a tensor, and the numbers that it stands for.
 struct Encoded {
   std::string bytes;

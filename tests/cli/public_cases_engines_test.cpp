@@ -4,12 +4,12 @@
 
 #include "../unit/checkpoint/build_gguf.h"
 #include "json/document.h"
+#include "public_cases.h"
 #include "validate_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -288,17 +288,6 @@ std::vector<Case> all_cases() {
   return out;
 }
 
-std::vector<json::Value> read_rows() {
-  std::vector<json::Value> out;
-  std::ifstream file(std::string(KERNELPATH_GOLDEN_DIR) + "/../cases/cases.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    auto document = json::parse_object(line, "cases.jsonl");
-    EXPECT_TRUE(document.has_value());
-    if (document) out.push_back(std::move(document->root));
-  }
-  return out;
-}
-
 std::string plain_text(const json::Value& value) {
   if (value.is_string()) return value.as_string();
   if (value.is_bool()) return value.as_bool() ? "true" : "false";
@@ -441,7 +430,7 @@ TEST(PublicCases, EveryRow_IsTested) {
   std::set<std::string> known = {"arch-05"};
   for (const Case& row : all_cases()) known.insert(row.id);
   std::set<std::string> rows;
-  for (const json::Value& row : read_rows()) {
+  for (const json::Value& row : public_cases()) {
     if (text_of(row, "engine") != "vllm") rows.insert(text_of(row, "id"));
   }
   EXPECT_EQ(rows, known);
@@ -450,7 +439,7 @@ TEST(PublicCases, EveryRow_IsTested) {
 // What running a model would show is not shown yet: the rows that ask for it, counted.
 TEST(PublicCases, RowsThatRunAModel_AreNamed) {
   std::set<std::string> rows;
-  for (const json::Value& row : read_rows()) {
+  for (const json::Value& row : public_cases()) {
     const json::Value* caught_by = row.find("caught_by");
     ASSERT_NE(caught_by, nullptr);
     const bool runs =

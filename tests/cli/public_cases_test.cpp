@@ -2,6 +2,8 @@
 // a version that this build covers behaves so. Every row of vLLM is in the table below; those of
 // other engines are in public_cases_engines_test.cpp.
 
+#include "public_cases.h"
+
 #include "base/text.h"
 #include "json/document.h"
 #include "run_program.h"
@@ -10,7 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <set>
 #include <string>
 #include <tuple>
@@ -20,17 +21,6 @@ namespace kernelpath::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::vector<json::Value> read_rows() {
-  std::vector<json::Value> out;
-  std::ifstream file(std::string(KERNELPATH_GOLDEN_DIR) + "/../cases/cases.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    auto document = json::parse_object(line, "cases.jsonl");
-    EXPECT_TRUE(document.has_value());
-    if (document) out.push_back(std::move(document->root));
-  }
-  return out;
-}
 
 struct Expected {
   std::string id;           // of the row
@@ -320,7 +310,7 @@ TEST(PublicCases, EveryRowOfVllm_IsInTheTable) {
   for (const Expected& row : expected()) known.insert(row.id);
   for (const Inspected& row : inspected()) known.insert(row.id);
   std::size_t rows = 0;
-  for (const json::Value& row : read_rows()) {
+  for (const json::Value& row : public_cases()) {
     if (text_of(row, "engine") != "vllm") continue;
     ++rows;
     EXPECT_TRUE(known.contains(text_of(row, "id"))) << text_of(row, "id");

@@ -11,12 +11,6 @@ namespace {
 
 using checkpoint::little;
 
-float largest_of(std::span<const float> values) {
-  float out = 0.0F;
-  for (const float value : values) out = std::max(out, std::abs(value));
-  return out;
-}
-
 std::string without_weight(const std::string& name) {
   return name.substr(0, name.size() - std::strlen(".weight"));
 }

@@ -39,8 +39,7 @@ int run(const cli::Invocation& invocation) {
     return steps(ranks, invocation.models.front());
   });
   if (code) return *code;
-  invocation.log.error(code.error());
-  return error_info(code.error().code).exit_code;
+  return cli::report_error(invocation.log, code.error());
 }
 
 }  // namespace
