@@ -22,7 +22,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <unistd.h>
 
 namespace kernelpath::cli {
@@ -61,7 +60,6 @@ class BenchRun {
     KERNELPATH_CHECK_OK(read_options());
     KERNELPATH_CHECK_OK(read_files());
     KERNELPATH_CHECK_OK(choose_target());
-    note_absent_peers();
     KERNELPATH_TRY(shapes, wanted_shapes(invocation_, *target_));
     document_ = {.tool = tool_of(invocation_.program),
                  .commit = std::string(build_info().commit),
@@ -158,21 +156,6 @@ class BenchRun {
     return {};
   }
 
-  // Peers that were asked for by name and that no row can have.
-  void note_absent_peers() const {
-    const std::vector<std::string>& wanted = settings_.list(Option::kPeer);
-    for (const bench::PeerKind& kind : bench::peer_kinds()) {
-      if (std::ranges::find(wanted, kind.name) == wanted.end()) continue;
-      if (kind.by_script && !settings_.is_set(Option::kPeersFile)) {
-        invocation_.log.note(fmt::format(
-            "peer {}: measured by scripts/bench-peers.py, whose file --peers-file reads",
-            kind.name));
-      } else if (!kind.by_script && !target_->is_cuda()) {
-        invocation_.log.note(fmt::format("peer {}: it computes on CUDA devices", kind.name));
-      }
-    }
-  }
-
   // jsonl is written as it comes.
   Result<void> begin() {
     for (ReportFile& report : reports_) {
@@ -230,7 +213,11 @@ class BenchRun {
       code_ = worse(code_, error_info(error.code).exit_code);
       return;
     }
-    note_missing(row);
+    for (const bench::PeerRow& peer : row.peers) {
+      if (!peer.median_s && !peer.reason.empty()) {
+        invocation_.log.info(fmt::format("{}: peer {}: {}", name, peer.name, peer.reason));
+      }
+    }
     if (row.check && !row.check->ok()) {
       invocation_.log.finding(name + ": " + join(row.problems, "; "));
       code_ = worse(code_, kExitFinding);
@@ -239,17 +226,6 @@ class BenchRun {
       invocation_.log.finding(
           fmt::format("{}: {:.1f} % slower than the baseline", name, 100 * row.baseline->change));
       code_ = worse(code_, kExitFinding);
-    }
-  }
-
-  // Why peers of a row have no time; the same reason once.
-  void note_missing(const Row& row) {
-    for (const bench::PeerRow& peer : row.peers) {
-      if (peer.median_s || peer.reason.empty()) continue;
-      const std::string text = fmt::format("peer {}: {}", peer.name, peer.reason);
-      if (said_.insert(text).second) {
-        invocation_.log.note(fmt::format("{}: {}", bench::key_of(row.shape), text));
-      }
     }
   }
 
@@ -270,7 +246,6 @@ class BenchRun {
     if (report.format == "csv") return bench_csv(document_);
     if (report.format == "svg") return bench_svg(document_);
     if (report.format == "md") return bench_markdown(document_);
-    if (report.format == "html") return bench_html(document_);
     return bench_text(document_, report.view);
   }
 
@@ -282,7 +257,6 @@ class BenchRun {
   std::unique_ptr<bench::Target> target_;
   BenchDocument document_;
   std::vector<ReportFile> reports_;
-  std::set<std::string> said_;
   int code_ = kExitOk;
 };
 
@@ -295,7 +269,7 @@ const Program& bench_program_description() {
       .summary = "times this project's kernels beside what limits them, measured in the same run",
       .usage = "[options] [CASE…]",
       .examples = kExamples,
-      .formats = "text|json|jsonl|md|csv|svg|html"};
+      .formats = "text|json|jsonl|md|csv|svg"};
   return kProgram;
 }
 
