@@ -22,17 +22,20 @@ bool has_f16c() {
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
 }
 
-// AMX-BF16, AMX-TILE and the vectors' conversion to bfloat16.
+// AMX-BF16, AMX-INT8, AMX-TILE, and the vectors' conversion to bfloat16 and choice of bytes.
 bool processor_has_amx() {
   constexpr unsigned kTileBf16 = 1U << 22U;
   constexpr unsigned kTiles = 1U << 24U;
+  constexpr unsigned kTileInt8 = 1U << 25U;
   constexpr unsigned kVectorBf16 = 1U << 5U;
+  constexpr unsigned kVectorBytes = 1U << 1U;  // AVX512-VBMI
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
-  if ((d & kTileBf16) == 0 || (d & kTiles) == 0) return false;
+  if ((d & kTileBf16) == 0 || (d & kTiles) == 0 || (d & kTileInt8) == 0) return false;
+  if ((c & kVectorBytes) == 0) return false;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kVectorBf16) != 0;
 }
 

@@ -249,17 +249,18 @@ struct Batches {
 };
 
 // A few tokens and many take different kernels, whose bits may differ; they do not between any two
-// batches of one kernel. `reference` has only one, and AMX takes its own from 8 tokens on for some
-// formats.
+// batches of one kernel. `reference` has only one, vectors have one from 32 tokens on, AMX up to
+// three: from 8 or 17 tokens on, and from 96.
 std::vector<Batches> batches_of_one_kernel(cpu::Isa isa) {
-  constexpr Batches kMany{.together = 300, .alone = 50};  // more than a block of tokens
   switch (isa) {
     case cpu::Isa::kReference:
       return {{.together = 40, .alone = 1}};
     case cpu::Isa::kAmx:
-      return {{.together = 7, .alone = 1}, kMany};
+      return {{.together = 7, .alone = 1},
+              {.together = 95, .alone = 19},
+              {.together = 300, .alone = 100}};  // more than a block of tokens
     default:
-      return {{.together = 31, .alone = 1}, kMany};
+      return {{.together = 31, .alone = 1}, {.together = 300, .alone = 50}};
   }
 }
 
