@@ -234,7 +234,9 @@ std::vector<Task> make_tasks(std::span<const Match> matches) {
   std::vector<Task> tasks;
   for (const Match& match : matches) {
     const std::int64_t total = match.tensor().bytes;
-    const std::int64_t step = is_converted(match) ? std::max<std::int64_t>(total, 1) : kChunkBytes;
+    const std::int64_t unit = checkpoint::nan_scan_unit(match.tensor().type);
+    const std::int64_t step =
+        is_converted(match) ? std::max<std::int64_t>(total, 1) : kChunkBytes / unit * unit;
     for (std::int64_t first = 0; first < total; first += step) {
       tasks.push_back({&match, first, std::min(step, total - first)});
     }

@@ -14,6 +14,15 @@ namespace {
 
 using checkpoint::little;
 
+// The value of the largest magnitude, with its sign.
+float extreme_of(std::span<const float> values) {
+  float extreme = 0.0F;
+  for (const float value : values) {
+    if (std::abs(value) > std::abs(extreme)) extreme = value;
+  }
+  return extreme;
+}
+
 void append_f16(Encoded& out, float value) { out.bytes += little(f32_to_f16(value)); }
 
 Encoded encode_floats(std::string_view type, std::span<const float> values) {
@@ -44,10 +53,7 @@ void encode_q8_0(std::span<const float> block, Encoded& out) {
 }
 
 void encode_q4_0(std::span<const float> block, Encoded& out) {
-  float extreme = 0.0F;
-  for (const float value : block) {
-    if (std::abs(value) > std::abs(extreme)) extreme = value;
-  }
+  const float extreme = extreme_of(block);
   const float scale = f16_to_f32(f32_to_f16(extreme / -8.0F));
   append_f16(out, scale);
   std::vector<int> codes;
@@ -63,10 +69,7 @@ void encode_q4_0(std::span<const float> block, Encoded& out) {
 
 // `extreme` becomes the code 0: 32 codes of 5 bits around 16.
 void encode_q5_0(std::span<const float> block, Encoded& out) {
-  float extreme = 0.0F;
-  for (const float value : block) {
-    if (std::abs(value) > std::abs(extreme)) extreme = value;
-  }
+  const float extreme = extreme_of(block);
   const float scale = f16_to_f32(f32_to_f16(extreme / -16.0F));
   append_f16(out, scale);
   std::vector<unsigned> codes;
@@ -150,11 +153,7 @@ void encode_q5_k(std::span<const float> block, Encoded& out) {
 // Sixteen sub-blocks of 16 values, each with a scale of 8 bits and its sign.
 void encode_q6_k(std::span<const float> block, Encoded& out) {
   std::array<float, 16> extremes{};
-  for (std::size_t s = 0; s < 16; ++s) {
-    for (const float value : block.subspan(s * 16, 16)) {
-      if (std::abs(value) > std::abs(extremes[s])) extremes[s] = value;
-    }
-  }
+  for (std::size_t s = 0; s < 16; ++s) extremes[s] = extreme_of(block.subspan(s * 16, 16));
   const float scale = f16_to_f32(f32_to_f16(largest_of(extremes) / 32.0F / 127.0F));
   std::vector<unsigned> codes;
   std::string scales;

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace kernelpath::testing {
 namespace {
@@ -86,6 +87,22 @@ INSTANTIATE_TEST_SUITE_P(Run, ConvertedCheckpoint,
                          [](const auto& test) {
                            return test.param.shape.family + "_" + test.param.type;
                          });
+
+TEST(RunGguf, NanInTheScaleOfABlock_IsAWarningWithTheTensorsName) {
+  // How far before the end the scale of the last block lies; lm_head fills whole lines of the file.
+  for (const auto& [type, from_end] :
+       {std::pair{"q4_K", std::size_t{144}}, std::pair{"q6_K", std::size_t{2}}}) {
+    const TemporaryFolder folder;
+    const ModelShape shape;
+    const std::string gguf = folder.path("model.gguf");
+    write_gguf(gguf, shape, random_tensors(shape), type);
+    std::string bytes = read_file(gguf);
+    bytes.replace(bytes.size() - from_end, 2, "\x01\x7E");
+    std::ofstream(gguf, std::ios::binary) << bytes;
+    const Outcome outcome = run({gguf, "--prompt-tokens", "1", "-n", "1"});
+    EXPECT_THAT(outcome.err, HasSubstr("lm_head.weight: the tensor holds NaN")) << type;
+  }
+}
 
 TEST(RunGguf, TypeThatNoKernelReads_IsNamed) {
   const TemporaryFolder folder;

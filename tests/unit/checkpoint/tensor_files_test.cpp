@@ -145,6 +145,33 @@ TEST(HoldsNan, InfinitiesAndLargestValues_AreNone) {
   EXPECT_TRUE(holds_nan("F32", std::as_bytes(std::span(&nan, 1))));
 }
 
+TEST(HoldsNan, ScaleOfAnyBlock_IsFound_AndCodesAreNone) {
+  struct Row {
+    std::string_view type;
+    std::size_t block_bytes;
+    std::vector<std::size_t> scales;
+  };
+  for (const Row& row :
+       {Row{"q8_0", 34, {0}}, Row{"q4_0", 18, {0}}, Row{"q5_0", 22, {0}}, Row{"q4_K", 144, {0, 2}},
+        Row{"q5_K", 176, {0, 2}}, Row{"q6_K", 210, {208}}}) {
+    EXPECT_EQ(nan_scan_unit(row.type), static_cast<std::int64_t>(row.block_bytes));
+    std::vector<unsigned char> blocks(3 * row.block_bytes, 0xFF);
+    const auto set = [&](std::size_t at, unsigned char high) {
+      blocks[at] = 1;
+      blocks[at + 1] = high;
+    };
+    for (std::size_t block = 0; block < 3; ++block) {
+      for (const std::size_t scale : row.scales) set(block * row.block_bytes + scale, 0x3C);
+    }
+    EXPECT_FALSE(holds_nan(row.type, std::as_bytes(std::span(blocks)))) << row.type;
+    for (const std::size_t scale : row.scales) {
+      set(2 * row.block_bytes + scale, 0x7E);
+      EXPECT_TRUE(holds_nan(row.type, std::as_bytes(std::span(blocks)))) << row.type;
+      set(2 * row.block_bytes + scale, 0x3C);
+    }
+  }
+}
+
 TEST(HoldsNan, BehindManyValues_IsFound) {
   std::vector<std::uint16_t> values(10'001);
   EXPECT_FALSE(holds_nan("BF16", std::as_bytes(std::span(values))));
