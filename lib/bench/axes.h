@@ -22,6 +22,8 @@ std::span<const AxisInfo> axis_table();
 const AxisInfo* find_axis(std::string_view name);
 // Whether a case varies over it.
 bool uses_axis(CaseKind kind, const AxisInfo& info);
+// The options that a case varies over: "head-dim, batch-size".
+std::string axis_options(CaseKind kind);
 
 // What somebody stated for one axis: values and ranges as written.
 struct AxisValues {
@@ -38,9 +40,9 @@ struct AxisDefaults {
 // Shapes that one run may have at most.
 inline constexpr std::size_t kMostShapes = 4096;
 
-// Every combination of the stated values, the others at their defaults, checked (check_shape).
-// `name` becomes that of the shapes. Values that the case does not use are ignored. Errors: kUsage
-// with the axis' `where`.
+// Every combination of the stated values, the others at their defaults. `name` becomes that of the
+// shapes. Values that the case does not use are ignored. Whether there can be such shapes is
+// check_shape()'s to say. Errors: kUsage with the axis' `where`.
 Result<std::vector<Shape>> expand(CaseKind kind, std::string_view name,
                                   std::span<const AxisValues> stated, const AxisDefaults& defaults);
 

@@ -1,5 +1,10 @@
 #include "bench/cpu_machine.h"
 
+#include "base/host_memory.h"
+#include "base/units.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -23,6 +28,17 @@ std::int64_t memory_bytes() {
   const std::int64_t pages = sysconf(_SC_PHYS_PAGES);
   const std::int64_t page = sysconf(_SC_PAGESIZE);
   return pages > 0 && page > 0 ? pages * page : 0;
+}
+
+// Pages are given when they are touched: a system that then has none left ends the process, or
+// another one. A sixteenth is left to it.
+Result<void> check_room(std::int64_t bytes, std::string_view what) {
+  const std::optional<std::int64_t> available = available_host_bytes();
+  if (!available || bytes <= *available - *available / 16) return {};
+  return fail({.code = ErrorCode::kResource,
+               .message = fmt::format("no memory for {} of {}: {} are available",
+                                      format_bytes(bytes), what, format_bytes(*available)),
+               .hint = "take a smaller shape"});
 }
 
 }  // namespace
@@ -54,6 +70,7 @@ CpuMachine::CpuMachine(const CpuOptions& options)
 
 Result<HugeMemory> CpuMachine::filled(std::int64_t bytes, const BitPattern& pattern,
                                       std::string_view what) {
+  KERNELPATH_CHECK_OK(check_room(bytes, what));
   KERNELPATH_TRY(memory, HugeMemory::allocate(bytes, what));
   const std::span data(memory.data(), static_cast<std::size_t>(bytes));
   const std::uint64_t seed = seed_;

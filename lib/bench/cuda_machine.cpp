@@ -24,6 +24,32 @@ int host_threads() {
   return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMost));
 }
 
+// Own declarations of the calls used. Names and numbers are those of NVML's API reference.
+constexpr int kSmClock = 1;  // NVML_CLOCK_SM
+
+struct Nvml {
+  using Device = struct nvmlDevice_st*;
+  hardware::DriverLibrary library = hardware::DriverLibrary("libnvidia-ml.so.1");
+  int (*start)() = library.function<int (*)()>("nvmlInit_v2");
+  // By the bus: its numbers are not those of CUDA, which a variable may have changed.
+  int (*find)(const char*, Device*) =
+      library.function<int (*)(const char*, Device*)>("nvmlDeviceGetHandleByPciBusId_v2");
+  int (*clock)(Device, int, unsigned*) =
+      library.function<int (*)(Device, int, unsigned*)>("nvmlDeviceGetClockInfo");
+  int (*reasons)(Device, unsigned long long*) =
+      library.function<int (*)(Device, unsigned long long*)>(
+          "nvmlDeviceGetCurrentClocksThrottleReasons");
+
+  [[nodiscard]] bool complete() const {
+    return start != nullptr && find != nullptr && clock != nullptr && reasons != nullptr;
+  }
+};
+
+const Nvml& nvml_library() {
+  static const Nvml kLibrary;
+  return kLibrary;
+}
+
 // What NVML says holds the clocks down; names are those of its API reference.
 std::string throttle_text(unsigned long long reasons) {
   struct Reason {
@@ -58,7 +84,6 @@ Result<std::unique_ptr<CudaMachine>> CudaMachine::open(int index) {
   KERNELPATH_TRY(sink, Buffer::allocate(256));
   std::unique_ptr<CudaMachine> out(
       new CudaMachine(std::move(info), std::move(stream), std::move(sink)));
-  out->index_ = index;
   out->facts_.id = fmt::format("cuda:{}", index);
   return out;
 }
@@ -74,7 +99,7 @@ CudaMachine::CudaMachine(cuda::DeviceInfo info, cuda::Stream stream, Buffer sink
   facts_.driver = fmt::format("CUDA {}.{}", info_.driver / 1000, info_.driver % 1000 / 10);
   facts_.sm = info_.sm;
   facts_.num_sms = info_.num_sms;
-  facts_.clocks = fmt::format("not locked, {} MHz at most", info_.clock_khz / 1000);
+  facts_.clocks = fmt::format("not locked by us, {} MHz at most", info_.clock_khz / 1000);
 }
 
 Result<Buffer> CudaMachine::filled(std::int64_t bytes, const BitPattern& pattern) {
@@ -156,20 +181,20 @@ Result<double> CudaMachine::read_rate(std::int64_t bytes,
   return static_cast<double>(bytes) / measured.front().summary.median;
 }
 
-std::string CudaMachine::throttled() const {
-  using Handle = struct nvmlDevice_st*;
-  static const hardware::DriverLibrary kNvml("libnvidia-ml.so.1");
-  const auto start = kNvml.function<int (*)()>("nvmlInit_v2");
-  const auto handle_of =
-      kNvml.function<int (*)(unsigned, Handle*)>("nvmlDeviceGetHandleByIndex_v2");
-  const auto reasons_of = kNvml.function<int (*)(Handle, unsigned long long*)>(
-      "nvmlDeviceGetCurrentClocksThrottleReasons");
-  if (start == nullptr || handle_of == nullptr || reasons_of == nullptr) return "";
-  Handle handle = nullptr;
+std::string CudaMachine::throttled() {
+  const Nvml& nvml = nvml_library();
+  if (!nvml.complete()) return "";
+  Nvml::Device device = nullptr;
+  if (nvml.start() != 0 || nvml.find(info_.pci_bus_id.c_str(), &device) != 0) return "";
+  unsigned mhz = 0;
+  if (nvml.clock(device, kSmClock, &mhz) == 0) {
+    least_mhz_ = least_mhz_ == 0 ? mhz : std::min(least_mhz_, mhz);
+    most_mhz_ = std::max(most_mhz_, mhz);
+    facts_.clocks = fmt::format("not locked by us, {} MHz at most, {} to {} MHz after rows",
+                                info_.clock_khz / 1000, least_mhz_, most_mhz_);
+  }
   unsigned long long reasons = 0;
-  const bool known = start() == 0 && handle_of(static_cast<unsigned>(index_), &handle) == 0 &&
-                     reasons_of(handle, &reasons) == 0;
-  return known ? throttle_text(reasons) : "";
+  return nvml.reasons(device, &reasons) == 0 ? throttle_text(reasons) : "";
 }
 
 GraphWorkload::GraphWorkload(CudaMachine& machine, Body body, cuda::Event begin, cuda::Event end)

@@ -54,8 +54,9 @@ class CudaMachine {
   // The same of reading in order.
   Result<double> linear_ceiling();
 
-  // "" or what holds the clocks down at this moment, as NVML says it.
-  [[nodiscard]] std::string throttled() const;
+  // "" or what holds the clocks down at this moment, as NVML says it. facts() then has the clocks
+  // that were seen at such moments.
+  std::string throttled();
 
  private:
   CudaMachine(kernels::cuda::DeviceInfo info, kernels::cuda::Stream stream, Buffer sink);
@@ -67,7 +68,8 @@ class CudaMachine {
   kernels::cuda::Stream stream_;
   Buffer sink_;
   DeviceFacts facts_;
-  int index_ = 0;
+  unsigned least_mhz_ = 0;
+  unsigned most_mhz_ = 0;
   kernels::cpu::CpuExecutor host_;
   std::map<std::int64_t, double> ceilings_;  // by the bytes of a run; 0: in order
 };

@@ -40,7 +40,12 @@ std::vector<Row> Runner::run(const Shape& shape) {
 }
 
 Row Runner::one(const Shape& shape, bool cold) {
-  Row row{.shape = shape, .kernel = {}, .rotated = cold, .work = work_of(shape)};
+  Row row{.shape = shape, .kernel = {}, .rotated = cold};
+  if (Result<void> possible = check_shape(shape); !possible) {
+    row.error = std::move(possible).error();
+    return row;
+  }
+  row.work = work_of(shape);
   Result<std::unique_ptr<Job>> job = target_->prepare(shape, cold);
   if (!job) {
     row.error = std::move(job).error();

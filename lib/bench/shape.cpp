@@ -20,20 +20,16 @@ using kernels::WeightFormat;
 
 constexpr std::array kCases = {
     CaseInfo{CaseKind::kReadCeiling, "read-ceiling",
-             "reading memory and nothing else, in order and through a page table", "size"},
-    CaseInfo{CaseKind::kCopy, "copy", "reading memory and writing it elsewhere", "size"},
+             "reading memory and nothing else, in order and through a page table"},
+    CaseInfo{CaseKind::kCopy, "copy", "reading memory and writing it elsewhere"},
     CaseInfo{CaseKind::kMatrixRate, "matrix-rate",
-             "the matrix kernel where arithmetic is all there is", "rows, cols, batch-size"},
+             "the matrix kernel where arithmetic is all there is"},
     CaseInfo{CaseKind::kGqaDecode, "gqa-decode",
-             "attention of one token a request over a paged cache: MHA, GQA, MQA",
-             "heads, head-dim, batch-size, context, query-tokens, page-size, kv-cache-dtype"},
-    CaseInfo{CaseKind::kPrefill, "prefill", "causal attention of whole prompts over a paged cache",
-             "heads, head-dim, batch-size, context, page-size, kv-cache-dtype"},
+             "attention of one token a request over a paged cache: MHA, GQA, MQA"},
+    CaseInfo{CaseKind::kPrefill, "prefill", "causal attention of whole prompts over a paged cache"},
     CaseInfo{CaseKind::kKvAppend, "kv-append",
-             "writing the keys and values of new tokens into a paged cache",
-             "heads, head-dim, batch-size, page-size, kv-cache-dtype"},
-    CaseInfo{CaseKind::kGemv, "gemv", "a weight matrix by the activations of a few tokens",
-             "rows, cols, batch-size, weight-dtype"},
+             "writing the keys and values of new tokens into a paged cache"},
+    CaseInfo{CaseKind::kGemv, "gemv", "a weight matrix by the activations of a few tokens"},
 };
 
 // As the checkpoints of these formats have them: fp8 in blocks of 128 x 128 (DeepSeek-V3), nvfp4 an
@@ -54,7 +50,7 @@ constexpr std::array kWeights = {
 };
 
 Error bad_shape(std::string message) {
-  return {.code = ErrorCode::kUsage, .message = std::move(message)};
+  return {.code = ErrorCode::kUnavailable, .message = std::move(message)};
 }
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;  // of one side of a cache, of a matrix
@@ -70,37 +66,41 @@ bool is_too_large(std::initializer_list<std::int64_t> factors) {
 Result<void> check_attention(const Shape& shape) {
   const attention::Geometry& g = shape.geometry;
   if (g.num_kv_heads < 1 || g.num_heads < 1 || g.num_heads % g.num_kv_heads != 0) {
-    return fail(bad_shape(
-        fmt::format("{} query heads are no multiple of {} KV heads", g.num_heads, g.num_kv_heads)));
+    return fail(bad_shape(fmt::format("{} query heads for {} KV heads; multiples are supported",
+                                      g.num_heads, g.num_kv_heads)));
   }
   for (const std::int64_t dim : {g.head_dim, g.v_head_dim}) {
     if (attention::fits_rows_of(shape.kv_type, dim)) continue;
     return fail(bad_shape(
-        fmt::format("a row of {} values does not fill blocks of {}, as an nvfp4 cache needs", dim,
-                    attention::kNvfp4Block)));
+        fmt::format("a row of {} values; an nvfp4 cache has blocks of {}, and multiples of it "
+                    "are supported",
+                    dim, attention::kNvfp4Block)));
   }
   const std::int64_t longest = shape.contexts.empty() ? 1 : std::ranges::max(shape.contexts);
   const std::int64_t heads = std::max(g.num_heads, g.num_kv_heads);
   if (is_too_large({longest + shape.page_size, shape.batch, heads, g.head_dim, 4})) {
-    return fail(bad_shape("the cache is beyond 2^50 bytes"));
+    return fail(bad_shape("the cache is beyond 2^50 bytes; up to that is supported"));
   }
   for (const std::int64_t context : shape.contexts) {
     if (context >= shape.query_tokens) continue;
-    return fail(bad_shape(fmt::format("a context of {} tokens cannot hold {} new ones", context,
-                                      shape.query_tokens)));
+    return fail(bad_shape(
+        fmt::format("a context of {} tokens cannot hold {} new ones; as many or more are supported",
+                    context, shape.query_tokens)));
   }
   return {};
 }
 
 Result<void> check_matrix(const Shape& shape) {
   if (is_too_large({shape.rows, shape.cols, shape.batch, 4})) {
-    return fail(bad_shape("matrix and tokens are beyond 2^50"));
+    return fail(bad_shape(
+        "rows, columns and tokens multiply to more than 2^50 bytes; up to that is supported"));
   }
   const std::int64_t unit = std::max(kernels::weight_block_cols(shape.weight->format),
                                      std::max<std::int64_t>(shape.weight->block_cols, 1));
   if (shape.cols % unit == 0) return {};
-  return fail(bad_shape(fmt::format("{} columns do not fill blocks of {}, as {} needs", shape.cols,
-                                    unit, shape.weight->name)));
+  return fail(
+      bad_shape(fmt::format("{} columns do not fill blocks of {}, of which {} supports multiples",
+                            shape.cols, unit, shape.weight->name)));
 }
 
 double value_bytes(DataType type, std::int64_t values) {
@@ -232,8 +232,9 @@ Result<void> check_shape(const Shape& shape) {
       break;
   }
   if (shape.order == ReadOrder::kGather && shape.bytes % shape.run_bytes != 0) {
-    return fail(bad_shape(
-        fmt::format("{} bytes are no multiple of runs of {}", shape.bytes, shape.run_bytes)));
+    return fail(
+        bad_shape(fmt::format("{} bytes are no multiple of runs of {}; multiples are supported",
+                              shape.bytes, shape.run_bytes)));
   }
   return {};
 }

@@ -29,7 +29,6 @@ struct CaseInfo {
   CaseKind kind;
   std::string_view name;  // "gqa-decode"
   std::string_view does;  // for --list cases
-  std::string_view axes;  // options that vary it
 };
 // In the order in which a run without cases measures them.
 std::span<const CaseInfo> case_table();
@@ -76,8 +75,8 @@ struct Shape {
   [[nodiscard]] bool is_ragged() const;
 };
 
-// Refuses sizes that no kernel can have (kUsage): heads that are no multiple of KV heads, rows that
-// do not fill blocks, products beyond 64 bits.
+// Refuses sizes that no kernel can have (kUnavailable): heads that are no multiple of KV heads, rows
+// that do not fill blocks, contexts shorter than their new tokens, sizes beyond 2^50 bytes.
 Result<void> check_shape(const Shape& shape);
 
 // What one launch must move and compute at least.

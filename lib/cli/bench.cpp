@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unistd.h>
 
 namespace kernelpath::cli {
@@ -50,6 +51,19 @@ Result<kernels::cpu::Isa> chosen_isa(const Settings& settings) {
                .value = name});
 }
 
+// What was asked for and how, without where the answer goes.
+std::vector<std::pair<std::string, std::vector<std::string>>> stated_options(
+    const Settings& settings) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> out;
+  for (const OptionRow& row : option_table()) {
+    const bool asks = row.group == Group::kQuestion || row.group == Group::kDeployment ||
+                      row.group == Group::kMeasurement || row.group == Group::kAnswer;
+    if (!asks || !settings.is_set(row.id) || !is_option_of(ProgramKind::kBench, row)) continue;
+    out.emplace_back(row.name, settings.list(row.id));
+  }
+  return out;
+}
+
 // One run of llm-bench.
 class BenchRun {
  public:
@@ -60,10 +74,12 @@ class BenchRun {
     KERNELPATH_CHECK_OK(read_options());
     KERNELPATH_CHECK_OK(read_files());
     KERNELPATH_CHECK_OK(choose_target());
+    note_absent_peers();
     KERNELPATH_TRY(shapes, wanted_shapes(invocation_, *target_));
     document_ = {.tool = tool_of(invocation_.program),
                  .commit = std::string(build_info().commit),
                  .arguments = invocation_.models,
+                 .flags = stated_options(settings_),
                  .device = target_->facts(),
                  .options = options_,
                  .rows = {}};
@@ -156,6 +172,21 @@ class BenchRun {
     return {};
   }
 
+  // Peers that were asked for by name and that no row can have.
+  void note_absent_peers() const {
+    const std::vector<std::string>& wanted = settings_.list(Option::kPeer);
+    for (const bench::PeerKind& kind : bench::peer_kinds()) {
+      if (std::ranges::find(wanted, kind.name) == wanted.end()) continue;
+      if (kind.by_script && !settings_.is_set(Option::kPeersFile)) {
+        invocation_.log.note(fmt::format(
+            "peer {}: measured by scripts/bench-peers.py, whose file --peers-file reads",
+            kind.name));
+      } else if (!kind.by_script && !target_->is_cuda()) {
+        invocation_.log.note(fmt::format("peer {}: it computes on CUDA devices", kind.name));
+      }
+    }
+  }
+
   // jsonl is written as it comes.
   Result<void> begin() {
     for (ReportFile& report : reports_) {
@@ -213,11 +244,7 @@ class BenchRun {
       code_ = worse(code_, error_info(error.code).exit_code);
       return;
     }
-    for (const bench::PeerRow& peer : row.peers) {
-      if (!peer.median_s && !peer.reason.empty()) {
-        invocation_.log.info(fmt::format("{}: peer {}: {}", name, peer.name, peer.reason));
-      }
-    }
+    note_missing(row);
     if (row.check && !row.check->ok()) {
       invocation_.log.finding(name + ": " + join(row.problems, "; "));
       code_ = worse(code_, kExitFinding);
@@ -226,6 +253,17 @@ class BenchRun {
       invocation_.log.finding(
           fmt::format("{}: {:.1f} % slower than the baseline", name, 100 * row.baseline->change));
       code_ = worse(code_, kExitFinding);
+    }
+  }
+
+  // Why peers of a row have no time; the same reason once.
+  void note_missing(const Row& row) {
+    for (const bench::PeerRow& peer : row.peers) {
+      if (peer.median_s || peer.reason.empty()) continue;
+      const std::string text = fmt::format("peer {}: {}", peer.name, peer.reason);
+      if (said_.insert(text).second) {
+        invocation_.log.note(fmt::format("{}: {}", bench::key_of(row.shape), text));
+      }
     }
   }
 
@@ -246,6 +284,7 @@ class BenchRun {
     if (report.format == "csv") return bench_csv(document_);
     if (report.format == "svg") return bench_svg(document_);
     if (report.format == "md") return bench_markdown(document_);
+    if (report.format == "html") return bench_html(document_);
     return bench_text(document_, report.view);
   }
 
@@ -257,6 +296,7 @@ class BenchRun {
   std::unique_ptr<bench::Target> target_;
   BenchDocument document_;
   std::vector<ReportFile> reports_;
+  std::set<std::string> said_;
   int code_ = kExitOk;
 };
 
@@ -269,7 +309,7 @@ const Program& bench_program_description() {
       .summary = "times this project's kernels beside what limits them, measured in the same run",
       .usage = "[options] [CASE…]",
       .examples = kExamples,
-      .formats = "text|json|jsonl|md|csv|svg"};
+      .formats = "text|json|jsonl|md|csv|svg|html"};
   return kProgram;
 }
 

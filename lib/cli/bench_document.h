@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kernelpath::cli {
@@ -13,21 +14,24 @@ namespace kernelpath::cli {
 // Semantic version of llm-bench's JSON documents; every change of their fields bumps it
 // (CHANGELOG.md).
 inline constexpr std::string_view kBenchSchema = "kernelpath/bench";
-inline constexpr std::string_view kBenchSchemaVersion = "1.0.0";
+inline constexpr std::string_view kBenchSchemaVersion = "1.1.0";
 
 // A run of llm-bench, for its printers.
 struct BenchDocument {
   report::Tool tool;
   std::string commit;
   std::vector<std::string> arguments;  // CASE as written
+  // Options that somebody set, by name, with their values: what repeats the run.
+  std::vector<std::pair<std::string, std::vector<std::string>>> flags;
   bench::DeviceFacts device;
   bench::RunOptions options;
   std::vector<bench::Row> rows;
 };
 
-// "text" and "md".
+// "text", "md" and "html".
 std::string bench_text(const BenchDocument& document, const report::View& view);
 std::string bench_markdown(const BenchDocument& document);
+std::string bench_html(const BenchDocument& document);
 std::string bench_csv(const BenchDocument& document);
 // The whole document; the header and one row as lines of jsonl.
 std::string bench_json(const BenchDocument& document);

@@ -53,6 +53,7 @@ void write_shape(json::Writer& w, const Shape& shape) {
     case CaseKind::kMatrixRate:
       w.member("weight_dtype", shape.weight->name).member("rows", shape.rows);
       w.member("cols", shape.cols).member("batch_size", shape.batch);
+      w.member("dtype", bench::short_type_name(shape.dtype));
       break;
     case CaseKind::kReadCeiling:
     case CaseKind::kCopy:
@@ -180,7 +181,13 @@ void write_header(json::Writer& w, const BenchDocument& document) {
   w.end_array().member("min_samples", rule.min_samples).member("max_noise", rule.max_noise);
   w.member("min_time_s", rule.min_time_s).member("timeout_s", rule.timeout_s);
   w.member("cache", cache_choice_name(document.options.cache));
-  w.member("check", document.options.check).end_object();
+  w.member("check", document.options.check).key("flags").begin_object();
+  for (const auto& [name, values] : document.flags) {
+    w.key(name).begin_array();
+    for (const std::string& value : values) w.value(value);
+    w.end_array();
+  }
+  w.end_object().end_object();
   write_environment(w, document.device);
 }
 

@@ -9,7 +9,7 @@
 #include <array>
 #include <cmath>
 
-// text and md of llm-bench: one table for each case and set of sizes.
+// text, md and html of llm-bench: one table for each case and set of sizes.
 
 namespace kernelpath::cli {
 namespace {
@@ -246,6 +246,10 @@ std::string bench_text(const BenchDocument& document, const report::View& view) 
 
 std::string bench_markdown(const BenchDocument& document) {
   return report::render_markdown(blocks_of(document));
+}
+
+std::string bench_html(const BenchDocument& document) {
+  return report::render_html("llm-bench", blocks_of(document));
 }
 
 }  // namespace kernelpath::cli

@@ -1,5 +1,6 @@
 #include "base/text.h"
 #include "base/units.h"
+#include "bench/axes.h"
 #include "bench/peers.h"
 #include "bench/shape.h"
 #include "cli/engine_comparison.h"
@@ -68,7 +69,7 @@ std::vector<TableRow> case_rows() {
   for (const bench::CaseInfo& info : bench::case_table()) {
     out.push_back(
         {std::string(info.name),
-         {{"measures", std::string(info.does)}, {"varies over", std::string(info.axes)}}});
+         {{"measures", std::string(info.does)}, {"varies over", bench::axis_options(info.kind)}}});
   }
   return out;
 }

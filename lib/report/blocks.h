@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,5 +39,7 @@ Block gap_block();
 
 std::string render_text(const std::vector<Block>& blocks, const View& view);
 std::string render_markdown(const std::vector<Block>& blocks);
+// A whole document.
+std::string render_html(std::string_view title, const std::vector<Block>& blocks);
 
 }  // namespace kernelpath::report

@@ -1,10 +1,10 @@
 #include "runtime/session.h"
 
 #include "base/checked.h"
+#include "base/host_memory.h"
 #include "base/units.h"
 #include "comm/agree.h"
 #include "engines/kernelpath/launch.h"
-#include "runtime/host_memory.h"
 
 #include <fmt/format.h>
 

@@ -77,7 +77,7 @@ TEST(Bench, EveryCase_RunsWithEveryFormat) {
       "read-ceiling", "copy",       "kv-append", "gemv",      "prefill", "--heads",
       "2:1",          "--head-dim", "32",        "--context", "20",      "--rows",
       "16",           "--cols",     "256",       "--size",    "4KiB",    "--check=false"};
-  for (const std::string format : {"text", "json", "jsonl", "md", "csv"}) {
+  for (const std::string format : {"text", "json", "jsonl", "md", "csv", "html"}) {
     std::vector<std::string> call = arguments;
     call.insert(call.end(), {"--format", format});
     const Outcome outcome = bench(call);
@@ -85,6 +85,31 @@ TEST(Bench, EveryCase_RunsWithEveryFormat) {
     EXPECT_THAT(outcome.out, HasSubstr("gemv")) << format;
     EXPECT_THAT(outcome.err, IsEmpty()) << format;
   }
+}
+
+TEST(Bench, Json_HasTheFlagsOfTheRun) {
+  const json::Value document = document_of(bench(tiny({"--json", "--kv", "bf16,fp8"})));
+  const json::Value* const flags = document.find("options")->find("flags");
+  ASSERT_NE(flags, nullptr);
+  ASSERT_NE(flags->find("kv-cache-dtype"), nullptr);
+  EXPECT_THAT(flags->find("kv-cache-dtype")->items(), SizeIs(2));
+  EXPECT_EQ(flags->find("heads")->items().front().as_string(), "4:2");
+  EXPECT_EQ(flags->find("peer"), nullptr);  // nobody set it
+}
+
+TEST(Bench, Html_IsOneDocumentWithTheTable) {
+  const Outcome outcome = bench(tiny({"--format", "html"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("<title>llm-bench"),
+                                 HasSubstr("<th>of limit</th>"), EndsWith("</html>\n")));
+}
+
+// The same columns for two kinds of machine: what a peer needs is said, not left out.
+TEST(Bench, PeersThatNoRowCanHave_AreNamed) {
+  const Outcome outcome = bench(tiny({"--peer", "torch,cublas"}));
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("peer torch: measured by scripts/bench-peers.py"),
+                                 HasSubstr("peer cublas: it computes on CUDA devices")));
 }
 
 TEST(Bench, Jsonl_IsAHeaderAndALineAShape) {
@@ -152,7 +177,7 @@ TEST(BenchCaseFile, Sections_AreShapesAndNamesPickThem) {
 }
 
 TEST(BenchCaseFile, CaseFilesOfTheRepository_AreRead) {
-  for (const std::string name : {"h200-decode.toml", "h200-prefill.toml", "cpu.toml"}) {
+  for (const std::string name : {"h200-decode.toml", "h200-gemv.toml", "h200-prefill.toml", "cpu.toml"}) {
     // No section has this name; the file itself is fine.
     const Outcome outcome = bench({std::string(KERNELPATH_BENCH_DIR) + "/" + name, "nothing"});
     EXPECT_EQ(outcome.exit_code, 2) << name;
@@ -231,6 +256,37 @@ TEST(Bench, ShapeWithoutKernel_IsUnavailableAndOthersAreMeasured) {
     measured += row.find("timing") != nullptr ? 1 : 0;
   }
   EXPECT_EQ(measured, 3U);
+}
+
+TEST(Bench, ImpossibleShapes_AreRefusedWithWhatIsSupportedAndOthersAreMeasured) {
+  const Outcome outcome = bench({"gqa-decode", "--heads", "4:2,7:2", "--head-dim", "32",
+                                 "--context", "4,48", "--query-tokens", "8", "--json"});
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("7 query heads for 2 KV heads; multiples are supported"),
+                                 HasSubstr("a context of 4 tokens cannot hold 8 new ones")));
+  std::size_t measured = 0;
+  const json::Value document = document_of(outcome);
+  EXPECT_THAT(document.find("rows")->items(), SizeIs(4));
+  for (const json::Value& row : document.find("rows")->items()) {
+    measured += row.find("timing") != nullptr ? 1 : 0;
+  }
+  EXPECT_EQ(measured, 1U);
+}
+
+// Every type is understood, and refused by what has no kernel for it.
+TEST(Bench, ActivationsInFp8_AreUnavailable) {
+  const Outcome outcome = bench({"gqa-decode", "prefill", "kv-append", "--dtype", "fp8", "--heads",
+                                 "2:1", "--head-dim", "32", "--context", "16"});
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("f32"));
+  EXPECT_EQ(bench({"gqa-decode", "--dtype", "int4"}).exit_code, 2);
+}
+
+// Linux gives pages when they are touched: what is asked for is compared with what there is first.
+TEST(Bench, MoreMemoryThanIsFree_IsRefusedBeforeItIsTouched) {
+  const Outcome outcome = bench({"read-ceiling", "--size", "1TiB"});
+  EXPECT_EQ(outcome.exit_code, 5) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("1 TiB"), HasSubstr("are available")));
 }
 
 TEST(Bench, MoreMemoryThanThereIs_IsAResourceErrorWithTheSize) {
@@ -346,6 +402,18 @@ TEST(Bench, BadTimesAndShares_AreRefused) {
       run_program("llm-bench", {.arguments = {"copy", "--timeout", "1h", "--device", "cpu"}});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("0.5s or 20ms"));
+}
+
+TEST(Bench, Interruption_PrintsTheTableOfTheFinishedShapes) {
+  // The first shape is refused at once; the signal comes while the second is measured.
+  std::vector<std::string> arguments = {
+      "gqa-decode", "--heads", "3:2,4:2",   "--head-dim", "32",         "--context", "48",
+      "--device",   "cpu",     "--threads", "1",          "--min-time", "20s",       "--timeout",
+      "20s",        "--warm",  "-o",        "jsonl:-",    "-o",         "text:-"};
+  const Outcome outcome =
+      run_program("llm-bench", {.arguments = arguments, .signal_after_output = SIGINT});
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("not measured"));
 }
 
 TEST(Bench, Lists_NameCasesAndPeers) {

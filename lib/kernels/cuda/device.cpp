@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cuda_runtime_api.h>
 #include <utility>
 
@@ -78,6 +79,11 @@ Result<DeviceInfo> device_info() {
   KERNELPATH_CHECK_OK(
       check_status(cudaDeviceGetAttribute(&info.clock_khz, cudaDevAttrClockRate, index),
                    "cudaDeviceGetAttribute"));
+  std::array<char, 32> bus = {};
+  KERNELPATH_CHECK_OK(
+      check_status(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), index),
+                   "cudaDeviceGetPCIBusId"));
+  info.pci_bus_id = bus.data();
   KERNELPATH_CHECK_OK(check_status(cudaDriverGetVersion(&info.driver), "cudaDriverGetVersion"));
   KERNELPATH_CHECK_OK(check_status(cudaRuntimeGetVersion(&info.runtime), "cudaRuntimeGetVersion"));
   return info;

@@ -24,6 +24,7 @@ struct DeviceInfo {
   std::int32_t clock_khz = 0;               // highest SM clock
   std::int32_t driver = 0;                  // CUDA version of the driver: 13000
   std::int32_t runtime = 0;                 // CUDA version of this build
+  std::string pci_bus_id = {};              // "0000:1b:00.0"
 };
 
 // How many devices there are; the error says why there are none (no driver, no device …).

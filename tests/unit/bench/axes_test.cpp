@@ -105,31 +105,71 @@ TEST_P(Refused, NamesTheOptionAndWhatIsAllowed) {
 
 INSTANTIATE_TEST_SUITE_P(
     Expand, Refused,
-    ::testing::Values(
-        Refusal{CaseKind::kGqaDecode, "heads", "32:7", "the first a multiple of the second"},
-        Refusal{CaseKind::kGqaDecode, "heads", "0", "QUERY:KV"},
-        Refusal{CaseKind::kGqaDecode, "heads", "8:", "QUERY:KV"},
-        Refusal{CaseKind::kGqaDecode, "head_dim", "0", "at least 1"},
-        Refusal{CaseKind::kGqaDecode, "kv_cache_dtype", "int4", "f32, bf16, f16, fp8"},
-        Refusal{CaseKind::kGqaDecode, "dtype", "fp8", "f32, bf16, f16"},
-        Refusal{CaseKind::kGqaDecode, "layout", "HDN", "HND or NHD"},
-        Refusal{CaseKind::kGqaDecode, "softcap", "-1", "above 0"},
-        Refusal{CaseKind::kGqaDecode, "softcap", "nan", "above 0"},
-        Refusal{CaseKind::kGqaDecode, "sinks", "yes", "true or false"},
-        Refusal{CaseKind::kGqaDecode, "batch_size", "2097152", "more than 1048576"},
-        Refusal{CaseKind::kGqaDecode, "context", "1152921504606846976", "beyond 2^50"},
-        Refusal{CaseKind::kGqaDecode, "query_tokens", "5000", "cannot hold 5000 new ones"},
-        Refusal{CaseKind::kGemv, "weight_dtype", "q3_k", "not a weight type"},
-        Refusal{CaseKind::kGemv, "cols", "1000", "do not fill blocks"},
-        Refusal{CaseKind::kGemv, "rows", "9007199254740993", "beyond 2^50"},
-        Refusal{CaseKind::kReadCeiling, "size", "100", "multiple of 64"},
-        Refusal{CaseKind::kReadCeiling, "size", "1G", "G"},
-        Refusal{CaseKind::kReadCeiling, "run_bytes", "192", "no multiple of runs"}));
+    ::testing::Values(Refusal{CaseKind::kGqaDecode, "heads", "0", "QUERY:KV"},
+                      Refusal{CaseKind::kGqaDecode, "heads", "8:", "QUERY:KV"},
+                      Refusal{CaseKind::kGqaDecode, "head_dim", "0", "at least 1"},
+                      Refusal{CaseKind::kGqaDecode, "kv_cache_dtype", "int4",
+                              "f32, bf16, f16, fp8"},
+                      Refusal{CaseKind::kGqaDecode, "dtype", "int4", "f32, bf16, f16"},
+                      Refusal{CaseKind::kGqaDecode, "layout", "HDN", "HND or NHD"},
+                      Refusal{CaseKind::kGqaDecode, "softcap", "-1", "above 0"},
+                      Refusal{CaseKind::kGqaDecode, "softcap", "nan", "above 0"},
+                      Refusal{CaseKind::kGqaDecode, "sinks", "yes", "true or false"},
+                      Refusal{CaseKind::kGqaDecode, "batch_size", "2097152", "more than 1048576"},
+                      Refusal{CaseKind::kGemv, "weight_dtype", "q3_k", "not a weight type"},
+                      Refusal{CaseKind::kReadCeiling, "size", "100", "multiple of 64"},
+                      Refusal{CaseKind::kReadCeiling, "size", "1G", "G"}));
 
-TEST(Expand, Nvfp4Rows_FillBlocks) {
-  const Error error = refused(CaseKind::kGqaDecode,
-                              {stated("head_dim", {"72"}), stated("kv_cache_dtype", {"nvfp4"})});
-  EXPECT_THAT(error.message, HasSubstr("blocks of 16"));
+// Shapes that nothing can compute: each alone, so that others of the same run are measured.
+struct Impossible {
+  CaseKind kind;
+  std::vector<AxisValues> stated;
+  std::string message;
+};
+class ImpossibleShapes : public ::testing::TestWithParam<Impossible> {};
+
+TEST_P(ImpossibleShapes, AreUnavailableWithWhatIsSupported) {
+  for (const Shape& shape : shapes(GetParam().kind, GetParam().stated)) {
+    if (shape.kind == CaseKind::kReadCeiling && shape.order == ReadOrder::kLinear) continue;
+    const Result<void> checked = check_shape(shape);
+    ASSERT_FALSE(checked) << variant(shape);
+    EXPECT_EQ(checked.error().code, ErrorCode::kUnavailable);
+    EXPECT_THAT(checked.error().message,
+                ::testing::AllOf(HasSubstr(GetParam().message), HasSubstr("support")));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Expand, ImpossibleShapes,
+    ::testing::Values(
+        Impossible{CaseKind::kGqaDecode, {stated("heads", {"32:7"})}, "32 query heads for 7"},
+        Impossible{CaseKind::kGqaDecode,
+                   {stated("head_dim", {"72"}), stated("kv_cache_dtype", {"nvfp4"})},
+                   "blocks of 16"},
+        Impossible{
+            CaseKind::kGqaDecode, {stated("context", {"1152921504606846976"})}, "beyond 2^50"},
+        Impossible{
+            CaseKind::kGqaDecode, {stated("query_tokens", {"5000"})}, "cannot hold 5000 new ones"},
+        Impossible{CaseKind::kGemv,
+                   {stated("cols", {"1000"}), stated("weight_dtype", {"q8_0"})},
+                   "do not fill blocks of 32"},
+        Impossible{CaseKind::kGemv, {stated("rows", {"9007199254740993"})}, "more than 2^50"},
+        Impossible{CaseKind::kReadCeiling, {stated("run_bytes", {"192"})}, "no multiple of runs"}));
+
+TEST(AxisOptions, NameTheOptionsThatTheCaseUses) {
+  EXPECT_EQ(axis_options(CaseKind::kGemv), "batch-size, weight-dtype, rows, cols");
+  EXPECT_EQ(axis_options(CaseKind::kReadCeiling), "size");
+}
+
+TEST(Expand, GemvOnCuda_HasTheFormatsAndActivationsOfItsKernel) {
+  const Result<std::vector<Shape>> all = expand(CaseKind::kGemv, "", {}, {.cuda = true});
+  ASSERT_TRUE(all);
+  std::vector<std::string> texts;
+  for (const Shape& shape : *all) {
+    texts.push_back(std::string(shape.weight->name) + " by " +
+                    std::string(short_type_name(shape.dtype)));
+  }
+  EXPECT_THAT(texts, ElementsAre("bf16 by bf16", "f16 by f16", "fp8 by bf16", "nvfp4 by bf16"));
 }
 
 TEST(Expand, TooManyCombinations_AreRefused) {

@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include "report/blocks.h"
 #include "report/inspect.h"
 #include "sample_answer.h"
 
@@ -118,6 +119,18 @@ TEST(InspectMarkdown, Table_EscapesWhatWouldBreakIt) {
   const std::string text = inspect_markdown(answer, {});
   EXPECT_THAT(text, HasSubstr("| engine | version | model class |"));
   EXPECT_THAT(text, HasSubstr("| A\\|B_C \\*d\\* \\_e\\_ |"));
+}
+
+TEST(RenderHtml, Blocks_AreEscapedElements) {
+  Block table;
+  table.kind = Block::Kind::kTable;
+  table.header = {"a<b", "c"};
+  table.rows = {{{"x & y", Tone::kBad}, {"z"}}};
+  const std::string html = render_html("t\"", {title_block("one"), table, line_block("end")});
+  EXPECT_THAT(html, HasSubstr("<title>t&quot;</title>"));
+  EXPECT_THAT(html, HasSubstr("<h1>one</h1>\n<table>\n<tr><th>a&lt;b</th><th>c</th></tr>\n"
+                              "<tr><td class=\"bad\">x &amp; y</td><td>z</td></tr>\n</table>\n"
+                              "<p>end</p>\n</body>"));
 }
 
 }  // namespace

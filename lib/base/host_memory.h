@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace kernelpath::runtime {
+namespace kernelpath {
 
 // Bytes that this process can still take without the system swapping or ending it: the kernel's
 // MemAvailable, or what the process's control group (version 2) leaves of its limit, whichever is
@@ -15,4 +15,4 @@ std::optional<std::int64_t> available_host_bytes();
 std::optional<std::int64_t> resident_bytes();
 std::optional<std::int64_t> peak_resident_bytes();
 
-}  // namespace kernelpath::runtime
+}  // namespace kernelpath

@@ -1,4 +1,4 @@
-#include "runtime/host_memory.h"
+#include "base/host_memory.h"
 
 #include "base/file.h"
 #include "base/text.h"
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace kernelpath::runtime {
+namespace kernelpath {
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
@@ -64,4 +64,4 @@ std::optional<std::int64_t> peak_resident_bytes() {
   return field_bytes("/proc/self/status", "VmHWM:");
 }
 
-}  // namespace kernelpath::runtime
+}  // namespace kernelpath
