@@ -4,23 +4,30 @@
 usage: bench-peers.py CASES.toml [-o FILE] [--shape NAME]... [--peer NAME]... [--launches N]
 
 Peers, each measured where it is installed: torch (PyTorch's scaled_dot_product_attention over K and V
-without pages), cudnn (paged attention through cudnn-frontend), flashinfer (its wrappers: fa2 with and without
-tensor cores, xqa), flash-attention-3. Every peer is captured in a CUDA graph of N launches (20) and compared
-with float32 sums of the first request. The JSON is what --peers-file of llm-bench reads.
+without pages), cudnn (paged attention through cudnn-frontend), flashinfer (its fa2 wrappers, with and
+without tensor cores), xqa (through FlashInfer), flash-attention-3. Every peer is captured in a CUDA graph
+of N launches (20) and compared with float32 sums of the first request: one that differs by more than a
+tenth of the largest value has no time. A peer that is not installed is named once and is no error.
+The JSON is what --peers-file of llm-bench reads.
+
+Exit codes: 0 measured, 2 wrong use, 3 a case file that cannot be read, 4 no PyTorch or no CUDA device.
 """
 
 import argparse
+import importlib.util
 import json
 import math
 import os
 import statistics
 import sys
 import tomllib
+from typing import Callable, NamedTuple
 
 SCHEMA = "kernelpath/bench-peers"
 SCHEMA_VERSION = "1.0.0"
 SAMPLES = 9
 WORKSPACE_BYTES = 512 << 20
+MOST_ERROR = 0.1  # of the largest value: some peers have queries and weights in fp8
 
 
 def read_shapes(path):
@@ -188,15 +195,28 @@ def flash_attention_3(case):
     return run
 
 
-# Name in the table -> (name of --peer, how it is made ready).
-PEERS = {
-    "torch_sdpa_contiguous": ("torch", torch_sdpa),
-    "cudnn_paged": ("cudnn", cudnn_paged),
-    "flashinfer_fa2_tc1_py": ("flashinfer", lambda case: flashinfer_fa2(case, True)),
-    "flashinfer_fa2_tc0_py": ("flashinfer", lambda case: flashinfer_fa2(case, False)),
-    "flashinfer_xqa": ("flashinfer", flashinfer_xqa),
-    "fa3_kvcache_paged": ("flash-attention-3", flash_attention_3),
-}
+class Peer(NamedTuple):
+    name: str  # in the table
+    kind: str  # of --peer, as llm-bench --list peers has it
+    module: str  # what must be installed
+    make: Callable  # a case -> what launches once and returns [batch, hq, d]
+
+
+PEERS = [
+    Peer("torch_sdpa_contiguous", "torch", "torch", torch_sdpa),
+    Peer("cudnn_paged", "cudnn", "cudnn", cudnn_paged),
+    Peer("flashinfer_fa2_tc1_py", "flashinfer", "flashinfer", lambda case: flashinfer_fa2(case, True)),
+    Peer("flashinfer_fa2_tc0_py", "flashinfer", "flashinfer", lambda case: flashinfer_fa2(case, False)),
+    Peer("flashinfer_xqa", "xqa", "flashinfer", flashinfer_xqa),
+    Peer("fa3_kvcache_paged", "flash-attention-3", "flash_attn_interface", flash_attention_3),
+]
+
+
+def is_installed(module):
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):  # a module that is there without a spec
+        return module in sys.modules
 
 
 def measure(torch, run, launches):
@@ -225,16 +245,18 @@ def measure(torch, run, launches):
     return statistics.median(samples)
 
 
-def row_of(torch, name, peer, make, case, launches):
-    row = {"shape": name, "peer": peer, "paged": "contiguous" not in peer}
+def row_of(torch, name, peer, case, launches):
+    """One row; whatever a library raises is its answer."""
+    row = {"shape": name, "peer": peer.name, "paged": "contiguous" not in peer.name}
     try:
-        run = make(case)
+        run = peer.make(case)
         expected = case.reference()
-        row["max_error"] = float((run()[0].float() - expected).abs().max() / expected.abs().max())
+        error = float((run()[0].float() - expected).abs().max() / expected.abs().max())
+        row["max_error"] = error
+        if not error <= MOST_ERROR:
+            raise ValueError(f"its output differs by {error:.2g} of the largest value")
         row["median_s"] = measure(torch, run, launches)
-    except ModuleNotFoundError as error:
-        row["error"] = f"{error.name} is not installed"
-    except Exception as error:  # whatever a library raises is its answer
+    except Exception as error:
         row["error"] = f"{type(error).__name__}: {error}"[:300]
         torch.cuda.synchronize()
     return row
@@ -251,53 +273,86 @@ def versions():
     return found
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases")
-    parser.add_argument("-o", "--output")
-    parser.add_argument("--shape", action="append", default=[])
-    parser.add_argument("--peer", action="append", default=[])
-    parser.add_argument("--launches", type=int, default=20)
-    options = parser.parse_args()
-    shapes = read_shapes(options.cases)
+def parse_arguments(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
+    parser.add_argument("cases", metavar="CASES.toml")
+    parser.add_argument("-o", "--output", metavar="FILE")
+    parser.add_argument("--shape", action="append", default=[], metavar="NAME")
+    kinds = list(dict.fromkeys(peer.kind for peer in PEERS))
+    parser.add_argument("--peer", action="append", default=[], choices=kinds)
+    parser.add_argument("--launches", type=int, default=20, metavar="N")
+    return parser, parser.parse_args(argv)
+
+
+def say(text):
+    print(f"bench-peers: {text}", file=sys.stderr, flush=True)
+
+
+def problem_with(peer):
+    return None if is_installed(peer.module) else f"{peer.module} is not installed"
+
+
+def measure_shapes(torch, shapes, peers, launches):
+    """A row for each shape and peer. What is missing is said once and stands in its rows."""
+    missing = {peer.name: problem_with(peer) for peer in peers}
+    for name, problem in missing.items():
+        if problem:
+            say(f"{name}: not measured, {problem}")
+    rows = []
+    for name, shape in shapes.items():
+        problem = problem_of(shape)
+        if problem:
+            say(f"{name}: not measured, {problem}")
+        case = None if problem else Decode(torch, shape)
+        for peer in peers:
+            reason = problem or missing[peer.name]
+            if reason:
+                rows.append({"shape": name, "peer": peer.name, "error": reason})
+                continue
+            rows.append(row_of(torch, name, peer, case, launches))
+            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+        del case
+        torch.cuda.empty_cache()
+    return rows
+
+
+def write(document, path):
+    text = json.dumps(document, indent=2) + "\n"
+    if path is None:
+        sys.stdout.write(text)
+        return
+    with open(path + ".tmp", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".tmp", path)
+
+
+def main(argv=None):
+    parser, options = parse_arguments(argv)
+    try:
+        shapes = read_shapes(options.cases)
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        say(f"{options.cases}: {error}")
+        return 3
     unknown = sorted(set(options.shape) - set(shapes))
     if unknown:
         parser.error(f"{options.cases} has no gqa-decode section {unknown[0]}; it has {', '.join(shapes)}")
+    if options.shape:
+        shapes = {name: shape for name, shape in shapes.items() if name in options.shape}
     try:
         import torch
     except ImportError:
-        print("bench-peers: PyTorch is not installed", file=sys.stderr)
+        say("PyTorch is not installed")
         return 4
     if not torch.cuda.is_available():
-        print("bench-peers: there is no CUDA device", file=sys.stderr)
+        say("there is no CUDA device")
         return 4
-    rows = []
-    for name, shape in shapes.items():
-        if options.shape and name not in options.shape:
-            continue
-        problem = problem_of(shape)
-        case = None if problem else Decode(torch, shape)
-        for peer, (kind, make) in PEERS.items():
-            if options.peer and kind not in options.peer:
-                continue
-            row = {"shape": name, "peer": peer, "error": problem}
-            if case is not None:
-                row = row_of(torch, name, peer, make, case, options.launches)
-            rows.append(row)
-            print(json.dumps(row), file=sys.stderr, flush=True)
-        del case
-        torch.cuda.empty_cache()
-    document = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION,
-                "environment": {"device": torch.cuda.get_device_name(),
-                                "launches_per_graph": options.launches, "versions": versions()},
-                "rows": rows}
-    text = json.dumps(document, indent=2) + "\n"
-    if options.output is None:
-        sys.stdout.write(text)
-        return 0
-    with open(options.output + ".tmp", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(options.output + ".tmp", options.output)
+    peers = [peer for peer in PEERS if not options.peer or peer.kind in options.peer]
+    rows = measure_shapes(torch, shapes, peers, options.launches)
+    write({"schema": SCHEMA, "schema_version": SCHEMA_VERSION,
+           "environment": {"device": torch.cuda.get_device_name(),
+                           "launches_per_graph": options.launches, "versions": versions()},
+           "rows": rows}, options.output)
     return 0
 
 
