@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,7 +85,8 @@ TEST(DryRun, PrintsAllLedgers_AsTheRunHasThem) {
   const Outcome text = run(dry);
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, AllOf(HasSubstr("weights "), HasSubstr("KV cache "),
-                              HasSubstr("construction "), HasSubstr("the most while")));
+                              HasSubstr("construction "), HasSubstr("the most while"),
+                              HasSubstr("kernels ")));
   dry.emplace_back("--json");
   std::vector<std::string> real = asked;
   real.emplace_back("--json");
@@ -92,6 +94,25 @@ TEST(DryRun, PrintsAllLedgers_AsTheRunHasThem) {
   const json::Value run_document = json::parse(run(real).out, "out").value().root;
   EXPECT_EQ(*planned.find("plan"), *run_document.find("plan"));
   EXPECT_TRUE(planned.find("results")->items().empty());
+}
+
+// Blocks with scales inside stay as the file has them: what they take is what the file holds.
+TEST(DryRun, MixtureOfBlocks_TakesWhatItsFileHolds) {
+  const TemporaryFolder folder;
+  const ModelShape shape;
+  const std::string file = folder.path("m.gguf");
+  write_gguf(file, shape, random_tensors(shape), "Q4_K_M");
+  const std::vector<std::string> asked = {file, "--prompt-tokens", "1", "-n", "1", "--json"};
+  std::vector<std::string> dry = asked;
+  dry.emplace_back("--dry-run");
+  const json::Value planned = json::parse(run(dry).out, "out").value().root;
+  const json::Value run_document = json::parse(run(asked).out, "out").value().root;
+  EXPECT_EQ(*planned.find("plan"), *run_document.find("plan"));
+  // Beside them the file has its header and padding.
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(file));
+  const std::int64_t weights = at(planned, "plan", "weight_bytes");
+  EXPECT_LE(weights, bytes);
+  EXPECT_GT(weights, bytes - 4096);
 }
 
 }  // namespace
