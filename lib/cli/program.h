@@ -38,8 +38,8 @@ int report_error(const Log& log, const Error& error);
 // For a command line that asks for nothing: for people with the short help.
 int wrong_use(const Invocation& invocation, const Error& error);
 
-// What an exception that reached the end of the program means: kResource for memory and threads that
-// the system does not give, else kInternal.
+// What an exception that reached the end of the program means: kResource for memory and threads
+// that the system does not give, else kInternal.
 Error error_of(const std::exception& exception);
 
 // The larger of two exit codes: the worst of several errors is the program's.

@@ -20,7 +20,8 @@ struct Launch {
   attention::KvLayout kv_layout = attention::KvLayout::kHnd;
   std::int64_t page_size = 16;
   std::string backend = {};  // as written; empty: the first that can
-  std::string kernel = "auto";  // a set of kernels by instruction set; auto: the processor's fastest
+  std::string kernel =
+      "auto";  // a set of kernels by instruction set; auto: the processor's fastest
   // Where the named backend cannot: the first that can, which the Resolution says; else refused.
   bool falls_back = false;
   std::int64_t tp = 1;
