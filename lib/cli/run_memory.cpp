@@ -40,12 +40,12 @@ std::vector<std::string> plan_lines(const report::InputAnswer& answer,
   const engines::Resolution& resolution = answer.engines.front().resolution;
   const auto ledger = memory::count_weights(answer.model);
   std::vector<std::string> out;
-  out.push_back(fmt::format("{}  {}{}  weights {}  {}, {} ({}, {} threads)  KV {} in {} pages",
-                            answer.model.name, resolution.model_class,
-                            ledger ? "  " + parameters_text(ledger->parameters) : "",
-                            format_bytes(plan.weight_bytes), resolution.selected_backend,
-                            reason_of(resolution), kernels::cpu::isa_phases(options.isa),
-                            options.threads, format_bytes(plan.kv_bytes), plan.kv_blocks));
+  out.push_back(fmt::format(
+      "{}  {}{}  weights {}  {}, {} ({}, {} thread{})  KV {} in {} pages", answer.model.name,
+      resolution.model_class, ledger ? "  " + parameters_text(ledger->parameters) : "",
+      format_bytes(plan.weight_bytes), resolution.selected_backend, reason_of(resolution),
+      kernels::cpu::isa_phases(options.isa), options.threads, options.threads == 1 ? "" : "s",
+      format_bytes(plan.kv_bytes), plan.kv_blocks));
   const comm::Placement& ranks = options.ranks;
   if (ranks.ranks() == 1) return out;
   out.push_back(fmt::format("{} ranks (tp {}, dcp {}); the sizes are those of each{}",

@@ -35,7 +35,7 @@ TEST_P(Ranks, GiveTheGoldenTokens_Once) {
                                      std::to_string(grid.tp), "--dcp", std::to_string(grid.dcp)});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 8) << outcome.out;
-  EXPECT_EQ(count_of(outcome.err, "weights"), 1) << outcome.err;
+  EXPECT_EQ(count_of(outcome.err, "  weights "), 1) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr(std::to_string(grid.tp * grid.dcp) + " ranks"));
 }
 
