@@ -84,8 +84,10 @@ class BenchRun {
                  .options = options_,
                  .rows = {}};
     reports_ = make_reports(invocation_, {});
+    KERNELPATH_CHECK_OK(check_outputs());
     KERNELPATH_CHECK_OK(begin());
     KERNELPATH_CHECK_OK(measure(shapes));
+    note_baseline();
     KERNELPATH_CHECK_OK(finish());
     return code_;
   }
@@ -170,6 +172,37 @@ class BenchRun {
     const auto threads = settings_.integer(Option::kThreads).value_or(usable_processors());
     target_ = bench::make_cpu_target({.threads = static_cast<int>(threads), .isa = isa});
     return {};
+  }
+
+  // What would be lost after minutes of measuring is refused before them.
+  [[nodiscard]] Result<void> check_outputs() const {
+    bool pictures = settings_.is_set(Option::kRoofline);
+    for (const ReportFile& report : reports_) {
+      pictures = pictures || report.format == "svg";
+      KERNELPATH_CHECK_OK(report.output.check());
+    }
+    if (settings_.is_set(Option::kRoofline)) {
+      KERNELPATH_CHECK_OK(Output::file(settings_.text(Option::kRoofline)).check());
+    }
+    return pictures ? check_gnuplot() : Result<void>();
+  }
+
+  // Rows that the baseline lacks are no regressions, but were not compared either.
+  void note_baseline() const {
+    if (!baseline_) return;
+    const std::string& file = settings_.text(Option::kBaseline);
+    if (!baseline_->device().empty() && baseline_->device() != document_.device.label) {
+      invocation_.log.note(fmt::format("{} was measured on {}, this is {}", file,
+                                       baseline_->device(), document_.device.label));
+    }
+    const auto compared = std::ranges::count_if(
+        document_.rows, [](const Row& row) { return row.baseline.has_value(); });
+    const auto all = std::ranges::count_if(document_.rows,
+                                           [](const Row& row) { return !row.error.has_value(); });
+    if (compared == all) return;
+    invocation_.log.note(fmt::format(
+        "{} of {} rows are compared with {}: it lacks the others, or their times were not valid",
+        compared, all, file));
   }
 
   // Peers that were asked for by name and that no row can have.

@@ -54,6 +54,8 @@ std::string row_key(std::string_view key, std::string_view cache, bool rotated) 
 Result<BenchBaseline> BenchBaseline::read(std::string_view text, const std::string& file) {
   KERNELPATH_TRY(document, read_document(text, file, "kernelpath/bench"));
   BenchBaseline out;
+  const Value* const environment = document.root.find_non_null("environment");
+  if (environment != nullptr) out.device_ = text_in(*environment, "label");
   for (const Value& row : document.root.find("rows")->items()) {
     const Value* const timing = row.find_non_null("timing");
     if (timing == nullptr || !flag_in(row, "valid")) continue;

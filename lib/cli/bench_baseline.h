@@ -22,8 +22,11 @@ class BenchBaseline {
   // valid. It has regressed where it is slower by more than `most` (0.03: 3 %).
   [[nodiscard]] std::optional<bench::BaselineChange> compare(const bench::Row& row,
                                                              double most) const;
+  // What it was measured on: "NVIDIA H200"; empty where the file does not say.
+  [[nodiscard]] const std::string& device() const { return device_; }
 
  private:
+  std::string device_;
   std::map<std::string, double> medians_;
 };
 

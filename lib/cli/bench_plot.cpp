@@ -57,15 +57,19 @@ std::string peer_share(const Row& row, const std::string& name) {
   return "NaN";
 }
 
-Result<std::string> draw(const std::string& script) {
-  const std::array<std::string, 2> command = {"gnuplot", "-"};
+Result<tokenizer::ProcessResult> gnuplot(const std::string& argument, const std::string& input) {
+  const std::array<std::string, 2> command = {"gnuplot", argument};
   Result<tokenizer::ProcessResult> result =
-      tokenizer::run_process(command, script, {.time = std::chrono::milliseconds(30'000)});
-  if (!result) {
-    Error error = std::move(result).error();
-    error.hint = "pictures need gnuplot (Debian: gnuplot-nox); text, md, csv and json need nothing";
-    return fail(std::move(error));
-  }
+      tokenizer::run_process(command, input, {.time = std::chrono::milliseconds(30'000)});
+  if (result) return result;
+  Error error = std::move(result).error();
+  error.hint = "pictures need gnuplot (Debian: gnuplot-nox); text, md, csv and json need nothing";
+  return fail(std::move(error));
+}
+
+Result<std::string> draw(const std::string& script) {
+  KERNELPATH_TRY(answer, gnuplot("-", script));
+  const tokenizer::ProcessResult* const result = &answer;
   const bool ended = result->end == tokenizer::ProcessResult::End::kExited && result->code == 0;
   const std::size_t begin = result->output.find("<svg");
   if (ended && begin != std::string::npos) return result->output;
@@ -74,6 +78,12 @@ Result<std::string> draw(const std::string& script) {
 }
 
 }  // namespace
+
+Result<void> check_gnuplot() {
+  KERNELPATH_TRY(answer, gnuplot("--version", ""));
+  static_cast<void>(answer);
+  return {};
+}
 
 std::string share_script(const BenchDocument& document) {
   const std::vector<std::string> peers = peer_names(document);

@@ -10,6 +10,9 @@ namespace kernelpath::cli {
 // Pictures as SVG text, drawn by gnuplot. Errors: kUnavailable (no gnuplot; says what to install),
 // kRuntime (it failed, with what it said).
 
+// Whether gnuplot answers: before a long run rather than after it.
+Result<void> check_gnuplot();
+
 // A bar a shape: the share of its limit, and its peers' beside it.
 Result<std::string> bench_svg(const BenchDocument& document);
 

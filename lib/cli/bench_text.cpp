@@ -177,7 +177,8 @@ void append_notes(const std::vector<const Row*>& rows, std::vector<Block>& block
     }
     if (row->problems.empty()) continue;
     blocks.push_back(report::line_block(
-        escape_for_terminal(fmt::format("! {}: {}", name, join(row->problems, "; "))),
+        escape_for_terminal(fmt::format("! {} ({}): {}", name, bench::cache_state_name(row->cache),
+                                        join(row->problems, "; "))),
         Tone::kWarn));
   }
 }

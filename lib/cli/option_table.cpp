@@ -133,7 +133,7 @@ constexpr std::array kTable = {
      kBenchOnly},
     OptionRow{Option::kWeightDtype, "weight-dtype", kNone, 0, kList, kProcess, kMeasurement,
      "TYPE,…", "f32|bf16|f16|fp8|nvfp4|mxfp4|q8_0|q4_0|q5_0|q4_k|q5_k|q6_k", kNone, 0,
-     "Stored format of the matrix of gemv and matrix-rate. Else every one (gemv), bf16.",
+     "Stored format of the matrix. Else every one that the device has (gemv), bf16 (matrix-rate).",
      kNoMaximum, kBenchOnly},
     OptionRow{Option::kRows, "rows", kNone, 0, kList, kProcess, kMeasurement,
      "N,…", kNone, kNone, 0, "Outputs of the matrix. Else 4096.", kNoMaximum, kBenchOnly},

@@ -177,7 +177,8 @@ TEST(BenchCaseFile, Sections_AreShapesAndNamesPickThem) {
 }
 
 TEST(BenchCaseFile, CaseFilesOfTheRepository_AreRead) {
-  for (const std::string name : {"h200-decode.toml", "h200-gemv.toml", "h200-prefill.toml", "cpu.toml"}) {
+  for (const std::string name :
+       {"h200-decode.toml", "h200-gemv.toml", "h200-prefill.toml", "cpu.toml"}) {
     // No section has this name; the file itself is fine.
     const Outcome outcome = bench({std::string(KERNELPATH_BENCH_DIR) + "/" + name, "nothing"});
     EXPECT_EQ(outcome.exit_code, 2) << name;
@@ -330,6 +331,34 @@ TEST(Bench, Baseline_FasterIsFineAndSlowerIsAFinding) {
   EXPECT_THAT(regressed.err, HasSubstr("slower than the baseline"));
 }
 
+TEST(Bench, BaselineThatLacksShapes_SaysHowManyAreCompared) {
+  const TemporaryFolder folder;
+  std::string before = bench(tiny({"--json"})).out;
+  const std::string label = "\"label\": \"";
+  before.insert(before.find(label) + label.size(), "Another ");
+  const Outcome outcome = bench({"gqa-decode", "--heads", "4:2", "--head-dim", "32", "--batch-size",
+                                 "1,2,8", "--context", "48", "--max-regression", "100000%",
+                                 "--baseline", folder.write("before.json", before)});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("2 of 3 rows are compared"), HasSubstr("was measured on Another ")));
+}
+
+// Before anything is measured: the longest time would be over only in an hour.
+TEST(Bench, OutputsThatCannotBe_AreRefusedFirst) {
+  const std::vector<std::string> endless = {"--min-time", "3600s", "--timeout", "3600s"};
+  for (const std::vector<std::string>& output :
+       {std::vector<std::string>{"-o", "json:/no/such/folder/a.json"},
+        std::vector<std::string>{"--roofline", "/no/such/folder/a.svg"}}) {
+    std::vector<std::string> arguments = tiny(endless);
+    arguments.insert(arguments.end(), output.begin(), output.end());
+    arguments.insert(arguments.end(), {"--device", "cpu", "--threads", "1"});
+    const Outcome outcome = run_program("llm-bench", {.arguments = std::move(arguments)});
+    EXPECT_EQ(outcome.exit_code, 6) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("/no/such/folder"));
+  }
+}
+
 TEST(Bench, BaselineOfAnotherKind_IsAnInputError) {
   const TemporaryFolder folder;
   const Outcome outcome =
@@ -404,16 +433,16 @@ TEST(Bench, BadTimesAndShares_AreRefused) {
   EXPECT_THAT(outcome.err, HasSubstr("0.5s or 20ms"));
 }
 
-TEST(Bench, Interruption_PrintsTheTableOfTheFinishedShapes) {
-  // The first shape is refused at once; the signal comes while the second is measured.
-  std::vector<std::string> arguments = {
-      "gqa-decode", "--heads", "3:2,4:2",   "--head-dim", "32",         "--context", "48",
-      "--device",   "cpu",     "--threads", "1",          "--min-time", "20s",       "--timeout",
-      "20s",        "--warm",  "-o",        "jsonl:-",    "-o",         "text:-"};
+TEST(Bench, Interruption_WritesEveryReport) {
+  const TemporaryFolder folder;
+  std::vector<std::string> arguments =
+      tiny({"-o", "jsonl:-", "-o", "text:-", "-o", "json:" + folder.path("a.json"), "--device",
+            "cpu", "--threads", "1", "--min-time", "20s", "--timeout", "20s", "--warm"});
   const Outcome outcome =
       run_program("llm-bench", {.arguments = arguments, .signal_after_output = SIGINT});
   EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("not measured"));
+  EXPECT_THAT(outcome.out, HasSubstr("\ncpu  "));
+  EXPECT_THAT(read_file(folder.path("a.json")), HasSubstr("\"rows\": []"));
 }
 
 TEST(Bench, Lists_NameCasesAndPeers) {
