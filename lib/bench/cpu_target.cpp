@@ -19,6 +19,7 @@ class CpuTarget : public Target {
 
   Result<std::unique_ptr<Job>> prepare(const Shape& shape, bool cold) override {
     KERNELPATH_CHECK_OK(check_types(shape));
+    KERNELPATH_CHECK_OK(machine_.executor().ready());
     switch (shape.kind) {
       case CaseKind::kGqaDecode:
       case CaseKind::kPrefill:

@@ -67,7 +67,8 @@ std::string plan_table(const runtime::SessionPlan& plan, const comm::Placement& 
   row("construction", plan.construction_bytes, "the most while the model is built");
   row("states", plan.state_bytes, "of layers that keep one");
   row("activations", plan.workspace_bytes, "of the largest step, and its logits");
-  row("together", plan.total(), "weights, KV cache, states and activations");
+  row("kernels", plan.kernel_bytes, "what the matrix kernels of all threads work in");
+  row("together", plan.total(), "weights, KV cache, states, activations and kernels");
   return text;
 }
 

@@ -34,6 +34,7 @@ void write_start(json::Writer& w, const RunStart& start) {
   w.member("kv_blocks", start.plan.kv_blocks).member("kv_bytes", start.plan.kv_bytes);
   w.member("state_bytes", start.plan.state_bytes);
   w.member("workspace_bytes", start.plan.workspace_bytes);
+  w.member("kernel_bytes", start.plan.kernel_bytes);
   w.member("construction_bytes", start.plan.construction_bytes).end_object();
   w.member("requests", start.requests);
   w.key("environment").begin_object().member("threads", start.threads);

@@ -99,6 +99,7 @@ Result<SessionPlan> plan_for(const model::Model& model, const Launch& launch,
                                                 .longest = plan.kv_blocks * plan.block_tokens,
                                                 .threads = options.threads}) +
                          logit_rows * model.vocab_size() * static_cast<std::int64_t>(sizeof(float));
+  plan.kernel_bytes = kernels::cpu::CpuExecutor::scratch_bytes(options.threads);
   return plan;
 }
 
@@ -109,15 +110,15 @@ Result<void> check_memory(const SessionPlan& plan, int ranks_on_host) {
   if (!available || needed <= *available / ranks_on_host) return {};
   const std::string ranks =
       ranks_on_host > 1 ? fmt::format(" for each of {} ranks", ranks_on_host) : "";
-  return fail(
-      {.code = ErrorCode::kResource,
-       .message = fmt::format(
-           "needs {} of memory{}, and {} are free: weights {} ({} while they are "
-           "read), KV cache {}, states {}, activations {}",
-           format_bytes(needed), ranks, format_bytes(*available), format_bytes(plan.weight_bytes),
-           format_bytes(plan.construction_bytes), format_bytes(plan.kv_bytes),
-           format_bytes(plan.state_bytes), format_bytes(plan.workspace_bytes)),
-       .hint = "lower --kv-memory, --batch-size or --max-tokens, or say a smaller --kv"});
+  return fail({.code = ErrorCode::kResource,
+               .message = fmt::format(
+                   "needs {} of memory{}, and {} are free: weights {} ({} while they are "
+                   "read), KV cache {}, states {}, activations {}, kernels {}",
+                   format_bytes(needed), ranks, format_bytes(*available),
+                   format_bytes(plan.weight_bytes), format_bytes(plan.construction_bytes),
+                   format_bytes(plan.kv_bytes), format_bytes(plan.state_bytes),
+                   format_bytes(plan.workspace_bytes), format_bytes(plan.kernel_bytes)),
+               .hint = "lower --kv-memory, --batch-size or --max-tokens, or say a smaller --kv"});
 }
 
 Result<SessionPlan> plan_without_weights(const engines::Request& request, const Launch& launch,
@@ -141,6 +142,7 @@ Result<T> agreed(const comm::Placement& ranks, Result<T> own) {
 Result<SessionPlan> plan_session(const engines::Request& request, const SessionOptions& options) {
   KERNELPATH_TRY(launch, engines::kernelpath::read_launch(request.deployment));
   kernels::cpu::CpuExecutor executor(1, options.isa);
+  KERNELPATH_CHECK_OK(executor.ready());
   return plan_without_weights(request, launch, options, executor);
 }
 
@@ -151,6 +153,7 @@ Result<std::unique_ptr<Session>> Session::open(const engines::Request& request,
   KERNELPATH_TRY(launch, engines::kernelpath::read_launch(request.deployment));
   std::unique_ptr<Session> out(new Session());
   out->executor_ = std::make_unique<kernels::cpu::CpuExecutor>(options.threads, options.isa);
+  KERNELPATH_CHECK_OK(agreed(options.ranks, out->executor_->ready()));
   // No rank begins to load before all have seen that their memory is free.
   KERNELPATH_TRY(
       plan, agreed(options.ranks, plan_without_weights(request, launch, options, *out->executor_)));

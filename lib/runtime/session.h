@@ -48,11 +48,12 @@ struct SessionPlan {
   std::int64_t kv_bytes = 0;         // blocks and the alignment between layers
   std::int64_t state_bytes = 0;      // recurrent states of all sequences that run at one time
   std::int64_t workspace_bytes = 0;  // activations of the largest step, and its logits
+  std::int64_t kernel_bytes = 0;     // what the matrix kernels of all threads work in
   // The most that the model takes while it is built: its weights, and what is converted or split
   // on the way. The cache and all else come after that.
   std::int64_t construction_bytes = 0;
   [[nodiscard]] std::int64_t total() const {
-    return weight_bytes + kv_bytes + state_bytes + workspace_bytes;
+    return weight_bytes + kv_bytes + state_bytes + workspace_bytes + kernel_bytes;
   }
 };
 

@@ -84,8 +84,9 @@ TEST(DryRun, PrintsAllLedgers_AsTheRunHasThem) {
   dry.emplace_back("--dry-run");
   const Outcome text = run(dry);
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.out, AllOf(HasSubstr("weights "), HasSubstr("KV cache "),
-                              HasSubstr("construction "), HasSubstr("the most while")));
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("weights "), HasSubstr("KV cache "), HasSubstr("construction "),
+                    HasSubstr("the most while"), HasSubstr("kernels ")));
   dry.emplace_back("--json");
   std::vector<std::string> real = asked;
   real.emplace_back("--json");

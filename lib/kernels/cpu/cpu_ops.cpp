@@ -1,5 +1,6 @@
 #include "kernels/cpu/cpu_ops.h"
 
+#include "base/assert.h"
 #include "kernels/cpu/append.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/executor.h"
@@ -166,10 +167,21 @@ void CpuOps::attention(const attention::AttentionParams& params) {
 }
 
 CpuExecutor::CpuExecutor(int threads, Isa isa)
-    : pool_(threads), isa_(isa), attention_(pool_.threads()) {}
+    : pool_(threads),
+      isa_(isa),
+      attention_(pool_.threads()),
+      scratch_(HugeMemory::allocate(scratch_bytes(pool_.threads()),
+                                    "what the matrix kernels of all threads work in")) {}
+
+Result<void> CpuExecutor::ready() const {
+  if (!scratch_) return fail(scratch_.error());
+  return {};
+}
 
 void CpuExecutor::run(const std::function<void(Ops&)>& body) {
+  KERNELPATH_ASSERT(scratch_.has_value());
   pool_.run([&](const Team& team) {
+    use_matmul_scratch(scratch_->data() + team.thread * kMatmulScratchBytes);
     CpuOps ops(team, isa_, attention_);
     body(ops);
   });

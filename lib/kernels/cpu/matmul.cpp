@@ -1,10 +1,8 @@
 #include "kernels/cpu/matmul.h"
 
 #include "base/assert.h"
-#include "base/huge_memory.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 namespace kernelpath::kernels::cpu {
@@ -27,21 +25,18 @@ std::int64_t blocks_before(const MatmulPart& part, std::int64_t start, std::int6
   return std::clamp<std::int64_t>((edge - start + cost - 1) / cost, 0, row_blocks(part));
 }
 
-struct ThreadMemory {
-  HugeMemory memory;
-
-  ThreadMemory() {
-    auto allocated = HugeMemory::allocate(kMatmulScratchBytes, "the matrix kernels of a thread");
-    if (allocated) memory = std::move(*allocated);
-  }
-};
+std::byte*& own_scratch() {
+  static thread_local std::byte* memory = nullptr;
+  return memory;
+}
 
 }  // namespace
 
+void use_matmul_scratch(std::byte* memory) { own_scratch() = memory; }
+
 std::byte* matmul_scratch(std::int64_t bytes) {
-  static thread_local const ThreadMemory own;
-  KERNELPATH_ASSERT(bytes <= kMatmulScratchBytes);
-  return own.memory.data();
+  KERNELPATH_ASSERT(own_scratch() != nullptr && bytes <= kMatmulScratchBytes);
+  return own_scratch();
 }
 
 // All parts' blocks of rows lie on one line of costs, of which every thread takes an equal piece.

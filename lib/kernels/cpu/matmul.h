@@ -34,10 +34,13 @@ void matmul_rows_avx512(std::span<const PartRows> share);
 // Few tokens as matmul_rows_avx512.
 void matmul_rows_amx(std::span<const PartRows> share);
 
+// What the kernels of a thread need beside its registers: one huge page.
 constexpr std::int64_t kMatmulScratchBytes = std::int64_t{2} << 20;
 
-// At least `bytes` (up to kMatmulScratchBytes) for the kernels of this thread, in a huge page where
-// the system gives one; kept until the thread ends. Null: there is no memory.
+// Gives this thread's kernels kMatmulScratchBytes, aligned to a cache line, until another call; its
+// executor does that.
+void use_matmul_scratch(std::byte* memory);
+// That memory, of which `bytes` are about to be used.
 std::byte* matmul_scratch(std::int64_t bytes);
 
 MatmulRows matmul_rows(Isa isa);

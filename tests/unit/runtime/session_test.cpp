@@ -46,6 +46,9 @@ TEST_P(Ledger, WeightsAndCache_AreExactlyWhatThePlanSays) {
   EXPECT_EQ(plan->construction_bytes, (*session)->model().weight_bytes().construction_peak);
   EXPECT_EQ(plan->kv_bytes, (*session)->storage().bytes());
   EXPECT_EQ(plan->kv_blocks, (*session)->storage().num_blocks());
+  EXPECT_EQ(plan->kernel_bytes, options_of(GetParam()).threads * (std::int64_t{2} << 20));
+  EXPECT_EQ(plan->total(), plan->weight_bytes + plan->kv_bytes + plan->state_bytes +
+                               plan->workspace_bytes + plan->kernel_bytes);
 }
 
 // What llm-inspect says of the cache is what a block of the run takes.
