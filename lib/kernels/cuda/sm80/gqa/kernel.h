@@ -42,7 +42,7 @@ struct SideParams {
 
 // Two floats, each with the mark of the launch that wrote it; see merge.cuh.
 struct alignas(16) MarkedPair {
-  std::uint64_t words[2] = {0, 0};
+  std::uint64_t words[2] = {0, 0};  // NOLINT(modernize-avoid-c-arrays): operands of assembler
 };
 
 struct DecodeKernelParams {
