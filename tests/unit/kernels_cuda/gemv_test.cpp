@@ -377,7 +377,7 @@ TEST(CudaGemvCheck, EverythingElse_IsRefusedWithWhatThereIs) {
 TEST(CudaGemvWarps, FillTheDeviceAndHaveWork) {
   using cuda::sm80::gemv_warps;
   EXPECT_EQ(gemv_warps(8192, 1024, 132), 8);   // 512 tiles
-  EXPECT_EQ(gemv_warps(6144, 512, 132), 16);   // 384 tiles: three a multiprocessor
+  EXPECT_EQ(gemv_warps(6144, 512, 132), 8);    // 384 tiles: three a multiprocessor
   EXPECT_EQ(gemv_warps(1024, 1024, 132), 16);  // 64 tiles
   EXPECT_EQ(gemv_warps(1024, 40, 132), 4);     // 5 turns
   EXPECT_EQ(gemv_warps(1, 1, 132), 4);

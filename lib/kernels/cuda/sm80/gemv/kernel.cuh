@@ -111,8 +111,7 @@ __global__ void __launch_bounds__(kGemvMostThreads, 2)
     }
 #pragma unroll
     for (int step = 0; step < kGemvSteps; ++step) {
-      const int piece = at + 4 * step;
-      if (piece < params.pieces) own.multiply<Weights>(piece, pieces[step], sum);
+      own.multiply<Weights>(at + 4 * step, pieces[step], sum);
     }
   }
   if (!waited) wait_for_launch_before();

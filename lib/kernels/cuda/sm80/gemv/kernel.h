@@ -41,7 +41,7 @@ struct GemvKernelParams {
 constexpr int gemv_warps(std::int64_t rows, std::int64_t pieces, int num_sms) {
   const std::int64_t tiles = (rows + kGemvRows - 1) / kGemvRows;
   const std::int64_t turns = (pieces + kGemvTurn - 1) / kGemvTurn;
-  int warps = tiles <= std::int64_t{3} * num_sms ? kGemvMostWarps : kGemvMostWarps / 2;
+  int warps = tiles <= std::int64_t{2} * num_sms ? kGemvMostWarps : kGemvMostWarps / 2;
   while (warps > kGemvLeastWarps && turns < warps) warps /= 2;
   return warps;
 }

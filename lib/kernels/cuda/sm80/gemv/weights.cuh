@@ -66,7 +66,9 @@ struct GemvWeights<WeightFormat::kFp8E4m3> {
     if (params.scales == nullptr) return 1.0F;
     const auto block = params.block_rows.quotient(static_cast<std::uint32_t>(row));
     const std::byte* const at = params.scales + block * params.scale_row_bytes;
-    const auto column = params.block_pieces.quotient(static_cast<std::uint32_t>(step_piece));
+    // A turn's second step may lie beyond the row: its weights are zeros, and any scale will do.
+    const int piece = min(step_piece, params.pieces - 1);
+    const auto column = params.block_pieces.quotient(static_cast<std::uint32_t>(piece));
     return __ldg(reinterpret_cast<const float*>(at) + column);
   }
   static __device__ std::uint32_t bf16_of(std::uint32_t f16_pair) {
