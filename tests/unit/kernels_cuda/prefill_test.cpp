@@ -1,6 +1,7 @@
 #include "kernels/cuda/prefill.h"
 
 #include "gpu_case.h"
+#include "kernels/cuda/capabilities.h"
 
 #include <cmath>
 #include <cstdint>
@@ -113,6 +114,22 @@ TEST_F(CudaPrefill, EqualInputs_GiveEqualBits) {
     on_gpu.poison_output();
     on_gpu.run_prefill();
     ASSERT_EQ(on_gpu.bits(), first);
+  }
+}
+
+// Small: scripts/gpu-check runs it under the sanitizers.
+TEST_F(CudaPrefill, EveryInstantiation_AgreesWithTheReference) {
+  for (const DataType type : attention::kDataTypes) {
+    if (!cuda::kPrefillCapabilities.row.kv_types.has(type)) continue;
+    for (const auto& [k, v] :
+         {std::pair{64, 64}, {80, 80}, {96, 96}, {128, 128}, {192, 128}, {192, 192}, {256, 256}}) {
+      if (!cuda::kPrefillCapabilities.has_head_dim(type, k)) continue;
+      SCOPED_TRACE(std::string(attention::data_type_name(type)) + " " + std::to_string(k) + " " +
+                   std::to_string(v));
+      PagedCase paged(heads(2, 1, k, v), {{70, 290}, {1, 20}},
+                      {.type = type, .layout = KvLayout::kHnd, .v_scale = 0.5F});
+      expect_reference(paged, DataType::kBf16);
+    }
   }
 }
 

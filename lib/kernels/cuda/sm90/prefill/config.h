@@ -16,6 +16,10 @@ struct PrefillConfig {
   static constexpr int kDimK = DimK;
   static constexpr int kDimV = DimV;
 
+  // Warpgroups that multiply, of 64 queries each: a third one has room where rows are short.
+  static constexpr int kMultipliers = DimK <= 64 ? 3 : 2;
+  static constexpr int kQueries = 64 * kMultipliers;
+
   // Keys of a tile: as many as shared memory has room for twice, which large head sizes do not
   // leave for 128. What is widened also lies there as it was stored.
   static constexpr int keys() {
@@ -24,7 +28,6 @@ struct PrefillConfig {
     return kWidens ? 64 : DimK <= 192 ? 96 : 80;
   }
   static constexpr int kKeys = keys();
-  static constexpr int kQueries = 128;
 
   static constexpr int kPanelsK = (DimK + 63) / 64;
   static constexpr int kPanelsV = (DimV + 63) / 64;
@@ -38,11 +41,11 @@ struct PrefillConfig {
   static constexpr int kChunksK = DimK * attention::bits_of(Type) / 128;
   static constexpr int kChunksV = DimV * attention::bits_of(Type) / 128;
 
-  // A warpgroup that loads, two of 64 queries each.
+  // Another warpgroup loads. A thread's registers, 65,536 of a block in steps of 8.
   static constexpr int kLoaders = 128;
-  static constexpr int kThreads = kLoaders + 256;
-  static constexpr int kLoaderRegisters = kWidens ? 56 : 40;
-  static constexpr int kOtherRegisters = kWidens ? 224 : 232;
+  static constexpr int kThreads = kLoaders + 128 * kMultipliers;
+  static constexpr int kLoaderRegisters = kMultipliers == 3 ? 32 : kWidens ? 56 : 40;
+  static constexpr int kOtherRegisters = (512 - kLoaderRegisters) / kMultipliers / 8 * 8;
   static constexpr int kGroups = (kKeys / 16 + kLoaders / 32 - 1) / (kLoaders / 32);  // of a warp
 };
 

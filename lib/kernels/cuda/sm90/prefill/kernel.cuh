@@ -9,11 +9,11 @@
 
 // Prefill attention over a paged cache: the kernel that instantiation.cu.in instantiates.
 //
-// Tile: 128 queries of one head by up to 128 keys. Warps: a warpgroup that loads (and widens what
-// has fewer than 16 bits), two of 64 queries each. Shared memory: Q, two tiles each of K and V.
-// While the tensor cores multiply weights and values of a tile, the softmax of the next one runs.
-// Limit: the matrix rate; 128 queries by 128 keys of head size 128 are 2,048 clocks of it, and
-// 1,024 of exponentials.
+// Tile: 128 or 192 queries of one head by up to 128 keys. Warps: a warpgroup that loads (and widens
+// what has fewer than 16 bits), two or three of 64 queries each. Shared memory: Q, two tiles each
+// of K and V. While the tensor cores multiply weights and values of a tile, the softmax of the next
+// one runs. Limit: the matrix rate; 128 queries by 128 keys of head size 128 are 2,048 clocks of
+// it, and 1,024 of exponentials.
 namespace kernelpath::kernels::cuda::sm90 {
 
 // S = Q K^T of this warpgroup's 64 queries and a tile of keys.
@@ -67,21 +67,25 @@ __device__ __forceinline__ void scale_rows(float (&o)[Count], float2 factor) {
   for (int i = 0; i < Count; ++i) o[i] *= i / 2 % 2 == 0 ? factor.x : factor.y;
 }
 
-// The two warpgroups take turns at starting products: while those of one run, the other one's
-// softmax does.
+// Warpgroups take turns at starting products: while those of one run, the softmax of others does.
+// The first one begins, so that the last one announces a turn more than there is.
+template <int Warpgroups>
 class Turns {
  public:
-  __device__ explicit Turns(int warpgroup) : warpgroup_(warpgroup) {}
-  __device__ void wait(int tile) const {
-    if (warpgroup_ == 0 && tile == 0) return;
-    sync_threads(3 + warpgroup_, 256);
+  __device__ explicit Turns(int warpgroup) : warpgroup_(warpgroup) {
+    if (warpgroup_ == Warpgroups - 1) pass_on();
   }
-  __device__ void pass_on(bool last) const {
-    if (warpgroup_ == 1 && last) return;
-    announce_threads(4 - warpgroup_, 256);
+  __device__ void wait() const { sync_threads(kFirstBarrier + warpgroup_, 256); }
+  __device__ void pass_on() const {
+    const int next = warpgroup_ == Warpgroups - 1 ? 0 : warpgroup_ + 1;
+    announce_threads(kFirstBarrier + next, 256);
+  }
+  __device__ void end() const {
+    if (warpgroup_ == 0) wait();
   }
 
  private:
+  static constexpr int kFirstBarrier = 1 + Warpgroups;  // those before are of queries
   int warpgroup_;
 };
 
@@ -95,7 +99,7 @@ __device__ __forceinline__ void attend_tiles(const PrefillKernelParams& params, 
   const std::uint32_t k = shared + Memory::kK;
   const std::uint32_t v = shared + Memory::kV;
   const bool announces = threadIdx.x % 32 == 0;  // for its warp
-  const Turns turns(warpgroup);
+  const Turns<Config::kMultipliers> turns(warpgroup);
   Softmax state;
   state.start<Config>(params, work, load_queries<Config>(params, work, shared + Memory::kQ));
   float o[Config::kDimV / 2];
@@ -104,9 +108,9 @@ __device__ __forceinline__ void attend_tiles(const PrefillKernelParams& params, 
 #pragma unroll
   for (int i = 0; i < Config::kDimV / 2; ++i) o[i] = 0.0F;
   wait_for(barriers.k_full(0), 0);
-  turns.wait(0);
+  turns.wait();
   start_scores<Config>(own_q, k, s);
-  turns.pass_on(tiles.count == 1);
+  turns.pass_on();
   wait_wgmma<0>();
   keep_accumulators(s);
   if (announces) arrive(barriers.k_empty(0));
@@ -115,11 +119,11 @@ __device__ __forceinline__ void attend_tiles(const PrefillKernelParams& params, 
 #pragma unroll 1
   for (int tile = 0; tile + 1 < tiles.count; ++tile) {
     wait_for(barriers.k_full(tile + 1), parity_of(tile + 1));
-    turns.wait(tile + 1);
+    turns.wait();
     start_scores<Config>(own_q, k + (tile + 1) % 2 * Config::kKBytes, s);
     wait_for(barriers.v_full(tile), parity_of(tile));
     start_values<Config>(p, v + tile % 2 * Config::kVBytes, o);
-    turns.pass_on(tile + 2 == tiles.count);
+    turns.pass_on();
     wait_wgmma<1>();
     keep_accumulators(s);
     if (announces) arrive(barriers.k_empty(tile + 1));
@@ -136,6 +140,7 @@ __device__ __forceinline__ void attend_tiles(const PrefillKernelParams& params, 
   wait_wgmma<0>();
   keep_accumulators(o);
   write_rows<Config>(params, work, state, o);
+  turns.end();
 }
 
 // Of rows that see nothing.
@@ -153,8 +158,8 @@ __device__ __forceinline__ void start_barriers(const Barriers& barriers) {
     for (int place = 0; place < 2; ++place) {
       start_barrier(barriers.k_full(place), Config::kLoaders);
       start_barrier(barriers.v_full(place), Config::kLoaders);
-      start_barrier(barriers.k_empty(place), 8);  // warps that read it
-      start_barrier(barriers.v_empty(place), 8);
+      start_barrier(barriers.k_empty(place), 4 * Config::kMultipliers);  // warps that read it
+      start_barrier(barriers.v_empty(place), 4 * Config::kMultipliers);
     }
     publish_barriers();
   }

@@ -11,7 +11,7 @@ namespace kernelpath::kernels::cuda::sm90 {
 struct PrefillKernelParams {
   PlanShape shape = {};  // the masks
   std::int32_t num_requests = 0;
-  std::int32_t query_tiles = 0;  // of 128 queries, in the longest request
+  std::int32_t query_tiles = 0;  // in the longest request
   std::int32_t num_heads = 0;
   std::int32_t head_dim = 0;
   std::int32_t v_head_dim = 0;

@@ -37,8 +37,8 @@ __device__ __forceinline__ void keep_accumulators(float (&d)[Count]) {
 template <int Columns>
 struct Wgmma;
 
-// An instruction names each accumulator, and C++ has no way to list the elements of an array: the
-// texts and operands of 8 of them, 32, 40, 48, 64, 96 and 128.
+// An instruction names each accumulator, and C++ has no way to list the elements of an array: these
+// macros are the texts and the operands of 32, 40, 48, 64, 96 and 128 of them.
 #define KERNELPATH_NAMES_0 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define KERNELPATH_NAMES_1 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define KERNELPATH_NAMES_2 ", %16, %17, %18, %19, %20, %21, %22, %23"
