@@ -82,11 +82,12 @@ PlanShape shape_of(const DecodeParams& params, const DeviceInfo& device, const D
   // others.
   constexpr std::int32_t kCoarseTokens = 256;
   const std::int32_t step = kernel.step_tokens;
-  const std::int32_t round = std::min(step * kernel.warps, kCoarseTokens);
+  const std::int32_t coarse_tokens = kCoarseTokens / step * step;
+  const std::int32_t round = std::min(step * kernel.warps, coarse_tokens);
   const std::int32_t tile =
       tuning.tile_tokens > 0 ? (tuning.tile_tokens + step - 1) / step * step : round;
   return {.tile_tokens = tile,
-          .coarse = tuning.tile_tokens > 0 ? 1 : kCoarseTokens / round,
+          .coarse = tuning.tile_tokens > 0 ? 1 : coarse_tokens / round,
           .block_rows = kernel.rows,
           .group = static_cast<std::int32_t>(geometry.num_heads / geometry.num_kv_heads),
           .num_kv_heads = static_cast<std::int32_t>(geometry.num_kv_heads),
@@ -211,7 +212,8 @@ Result<void> plan_decode(const DecodeParams& params, const DeviceInfo& device,
       .first_pages = at<std::int32_t>(workspace, prepared.layout.first_pages),
       .marks = at<std::uint32_t>(workspace, prepared.layout.marks),
       .partials = at<sm80::MarkedPair>(workspace, prepared.layout.partials),
-      .num_partials = prepared.layout.num_partials};
+      .num_partials = prepared.layout.num_partials,
+      .overlap_launches = device.sm >= 90 ? 1 : 0};
   return check_status(sm80::launch_plan_kernel(plan, static_cast<cudaStream_t>(stream.handle)),
                       "the launch of the decode plan");
 }

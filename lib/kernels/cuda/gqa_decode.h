@@ -12,8 +12,8 @@
 
 // Attention of MHA, GQA and MQA over a paged cache, made for decoding: one query a request, or up
 // to eight (speculative decoding). More are right as well, and read the keys again for every 32
-// rows of queries and heads (fewer with nvfp4 and head size 256). docs/kernels/gqa-decode.md has the
-// design and what it reaches.
+// rows of queries and heads (fewer with nvfp4 and head size 256). docs/kernels/gqa-decode.md has
+// the design and what it reaches.
 namespace kernelpath::kernels::cuda {
 
 // All pointers are the device's. Strides and sizes count elements.

@@ -113,6 +113,54 @@ RC_GTEST_PROP(DecodePlan, SharedItems_AreKnownByAllTheirOwners, ()) {
   });
 }
 
+// Who ends an item that others began waits for their parts, after everything else that it does.
+// That ends because it is nobody's second task, and because it waits for lower workers only.
+RC_GTEST_PROP(DecodePlan, SharedItems_AreEndedByFirstSegments, ()) {
+  const Batch batch = random_batch();
+  std::int32_t last_worker = -1;
+  for_each_segment(batch, [&](std::int32_t worker, const Segment& segment) {
+    const bool is_first = worker != last_worker;
+    last_worker = worker;
+    if (segment.first == 0) return;
+    RC_ASSERT(is_first);
+    RC_ASSERT(item_owners(batch.shape, segment, batch.total).last >= worker);
+    RC_ASSERT(item_owners(batch.shape, segment, batch.total).first < worker);
+  });
+}
+
+RC_GTEST_PROP(DecodePlan, SegmentTokens_AreTheItemsTokensOnceInOrder, ()) {
+  const Batch batch = random_batch();
+  std::int32_t next = 0;
+  for_each_segment(batch, [&](std::int32_t /*worker*/, const Segment& segment) {
+    const TokenRange seen = request_tokens(batch.shape, segment.request);
+    const TokenRange own = segment_tokens(batch.shape, batch.shape.tile_tokens, segment);
+    if (seen.empty()) {
+      RC_ASSERT(own.empty());
+      return;
+    }
+    if (segment.first == 0) next = seen.first;
+    RC_ASSERT(own.first == next);
+    next = own.last;
+    if (segment.last == segment.request.tiles) RC_ASSERT(next == seen.last);
+  });
+}
+
+RC_GTEST_PROP(DecodePlan, FirstRuns_AreThoseOfTheStepsFromTheFirstOn, ()) {
+  PlanShape shape;
+  shape.step_tokens = *rc::gen::element(16, 32, 64);
+  const std::int32_t first = *rc::gen::inRange(0, 1000);
+  const TokenRange tokens{.first = first, .last = first + *rc::gen::inRange(1, 1000)};
+  const std::int32_t step = tokens.first / shape.step_tokens * shape.step_tokens;
+  for (std::int32_t i = 0; i < 32; ++i) {
+    const std::int32_t token = first_run_token(shape, tokens, i);
+    RC_ASSERT(token >= tokens.first && token < tokens.last);
+    // A token of the run, where it has one that is read.
+    const std::int32_t run = step + i * kPageTokens;
+    if (run + kPageTokens <= tokens.first || run >= tokens.last) continue;
+    RC_ASSERT(token / kPageTokens == run / kPageTokens);
+  }
+}
+
 RC_GTEST_PROP(DecodePlan, Tiles_HoldTheVisibleTokensAndNoMore, ()) {
   const PlanShape shape = random_shape();
   const std::int32_t seq_len = *rc::gen::inRange(0, 3000);

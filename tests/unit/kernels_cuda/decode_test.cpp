@@ -323,6 +323,26 @@ TEST_F(CudaDecode, OnePlan_ServesManyLaunches) {
   }
 }
 
+// Who merges an item waits for blocks of lower numbers: they have been started before it.
+TEST_F(CudaDecode, MoreBlocksThanTheDeviceHolds_WaitForNoneThatHasNotStarted) {
+  PagedCase paged(heads(8, 2, 128), {{1, 30000}, {1, 60}, {1, 20000}},
+                  {.type = DataType::kFp8E4m3});
+  GpuCase on_gpu(paged, device);
+  cuda::DecodeTuning tuning{.tile_tokens = 32, .workers = 5 * device.num_sms};
+  const std::int64_t bytes = cuda::decode_workspace_bytes(on_gpu.params, device, tuning);
+  auto memory = cuda::Buffer::allocate(bytes);
+  expect_ok(memory);
+  const cuda::DecodeWorkspace workspace{.data = memory->data(), .bytes = bytes};
+  expect_ok(cuda::plan_decode(on_gpu.params, device, workspace, {}, tuning));
+  for (int launch = 0; launch < 3; ++launch) {
+    on_gpu.poison_output();
+    expect_ok(cuda::launch_decode(on_gpu.params, device, workspace, {}, tuning));
+    expect_ok(cuda::synchronize());
+    expect_close(on_gpu.output(), on_gpu.reference(),
+                 tolerance_of(DataType::kFp8E4m3, DataType::kBf16));
+  }
+}
+
 TEST_F(CudaDecode, GraphReplay_FollowsChangedLengths) {
   const std::vector<Lengths> longest{{1, 4000}, {1, 900}, {1, 64}, {1, 333}};
   PagedCase paged(heads(8, 2, 128), longest, {.type = DataType::kBf16});

@@ -26,12 +26,12 @@ struct DecodeConfig {
   static constexpr float kHeadroom = kNvfp4 ? 2.0F : 0.0F;
   static constexpr float kLag = 8.0F - kHeadroom;
 
-  // A warp's step: as many tiles as make 8 kB of K and V (in nvfp4 half of that), so that what a
-  // step costs besides its arithmetic is spread over many tokens and tiles wait for each other
-  // less. Several row tiles give as much independent work, and need the registers.
+  // A warp's step: as many tiles as make 8 kB of K and V, so that what a step costs besides its
+  // arithmetic is spread over many tokens and tiles wait for each other less. Several row tiles
+  // give as much independent work, and need the registers.
   static constexpr int token_tiles() {
     if (RowTiles > 2) return 1;
-    const int tiles = (kNvfp4 ? 4096 : 8192) / (2 * kTileTokens * kRowBytes);
+    const int tiles = 8192 / (2 * kTileTokens * kRowBytes);
     const int most = RowTiles > 1 ? 2 : 4;
     return tiles < 1 ? 1 : tiles > most ? most : tiles;
   }
@@ -42,13 +42,14 @@ struct DecodeConfig {
   static constexpr int kScaleBytes = kTokens * kScaleRowBytes;
   static constexpr int kStepBytes = 2 * (kSideBytes + kScaleBytes);
 
-  // Warps: nvfp4 is short of issue slots, which more warps use better (where they have the
-  // registers); steps of 16 kB leave room for four. Steps in the ring: two of eight warps keep 64
+  // Warps: eight; steps of 16 kB leave room for four. Steps in the ring: two of eight warps keep 64
   // to 128 kB under way on an SM, and more make the whole device slower.
-  static constexpr int kWarps = kNvfp4 && RowTiles == 1 && Dim <= 128 ? 12
-                                : kStepBytes >= 16384                 ? 4
-                                                                      : 8;
+  static constexpr int kWarps = kStepBytes >= 16384 ? 4 : 8;
   static constexpr int kStages = 2;
+  // Whether a place of the ring is filled as soon as its step has been read, or when the next step
+  // has arrived: with all places of eight warps under way at all times the device reads more
+  // slowly, but nvfp4 waits for its arithmetic.
+  static constexpr bool kFillsAtOnce = kWarps == 4 || kNvfp4;
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kRingBytes = kWarps * kStages * kStepBytes;
 

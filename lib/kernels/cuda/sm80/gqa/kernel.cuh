@@ -1,10 +1,11 @@
 #pragma once
 
+#include "kernels/cuda/sm80/gqa/launch.cuh"
 #include "kernels/cuda/sm80/gqa/merge.cuh"
 
 // Decode attention over a paged cache, for devices from sm_80 on.
 //
-// Tile: 16 to 64 tokens a warp (8 kB of K and V), 8 query rows an MMA column tile. Warps: 4 to 16,
+// Tile: 16 to 64 tokens a warp (8 kB of K and V), 8 query rows an MMA column tile. Warps: 4 or 8,
 // one block per SM, persistent. Shared memory: each warp's own ring of two steps, 128 kB in all,
 // plus 17 to 67 kB for the merge. Bytes moved: K and V of the visible tokens once, Q, O, and 2 ×
 // workers partial rows. Limit: the rate of reading pages in random order.
@@ -46,16 +47,9 @@ __device__ inline void fetch_queries(const DecodeKernelParams& params, const Seg
     for (int k = 0; k < WarpState<Config>::kDimTiles; ++k) {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const int2 element = query_elements<Config>(k, r, lane & 3);
-        std::uint32_t pair = 0;
-        if (row < out.rows.rows && element.y < params.head_dim) {
-          if constexpr (kIsNvfp4<Config>) {
-            pair = from[element.x] | static_cast<std::uint32_t>(from[element.y]) << 16;
-          } else {
-            pair = *reinterpret_cast<const std::uint32_t*>(from + element.x);
-          }
-        }
-        state.q[k][n][r] = pair;
+        const int element = query_element<Config>(k, r, lane & 3);
+        const bool exists = row < out.rows.rows && element < params.head_dim;
+        state.q[k][n][r] = exists ? *reinterpret_cast<const std::uint32_t*>(from + element) : 0;
       }
     }
   }
@@ -86,12 +80,31 @@ __device__ inline float query_row_scale(const WarpState<Config>& state, int n, b
   return __uint_as_float(min(max(exponent, 0x01000000U), 0x7E000000U));
 }
 
+// With nvfp4, adjacent elements have been fetched side by side and belong into two steps.
+template <class Config>
+__device__ inline void deal_queries(WarpState<Config>& state) {
+#pragma unroll
+  for (int k = 0; k < WarpState<Config>::kDimTiles; k += 2) {
+#pragma unroll
+    for (int n = 0; n < Config::kRowTiles; ++n) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const std::uint32_t first = state.q[k][n][r];
+        const std::uint32_t second = state.q[k + 1][n][r];
+        state.q[k][n][r] = __byte_perm(first, second, 0x5410);
+        state.q[k + 1][n][r] = __byte_perm(first, second, 0x7632);
+      }
+    }
+  }
+}
+
 // Turns the fragments into the type of the MMA, and finds what a dot product is multiplied with.
 // For f16, rows are scaled to about 1 by a power of two: queries of bf16 may lie beyond its range.
 template <class Config>
 __device__ inline void prepare_queries(const DecodeKernelParams& params, const SegmentOutput& out,
                                        int lane, WarpState<Config>& state) {
   constexpr bool kBf16 = kUsesBf16<Config>;
+  if constexpr (kIsNvfp4<Config>) deal_queries<Config>(state);
   const bool bf16 = params.query_is_bf16 != 0;
   const bool capped = params.softcap > 0.0F;
   float score_scale = params.softmax_scale * params.k.scale;
@@ -133,6 +146,19 @@ __device__ inline void clear_ring(std::byte* ring, const DecodeKernelParams& par
   __syncthreads();
 }
 
+// What the plan says is read first, and may have left the L2 since the launch before.
+__device__ inline void prefetch_plan(const DecodeKernelParams& params) {
+  constexpr unsigned kSector = 32;
+  const unsigned at = threadIdx.x * kSector;
+  const auto sector = [&](const auto* array, unsigned bytes) {
+    if (at < bytes)
+      prefetch_l2(reinterpret_cast<const std::byte*>(array) + blockIdx.x * bytes + at);
+  };
+  sector(params.workers, sizeof(WorkerPlan));
+  sector(params.first_pages, sizeof(std::int32_t) * params.shape.first_pages);
+  sector(params.marks, sizeof(std::uint32_t));
+}
+
 template <class Config>
 __global__ void __launch_bounds__(Config::kThreads, 1)
     decode_kernel(const __grid_constant__ DecodeKernelParams params) {
@@ -143,10 +169,16 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
   const int lane = threadIdx.x % 32;
   clear_ring<Config>(memory, params);
   allow_next_launch();
+  prefetch_plan(params);
   wait_for_launch_before();
 
+  const std::uint32_t mark = params.marks[blockIdx.x];
   const WorkerPlan plan = params.workers[blockIdx.x];
   Segment segment = plan.segment;
+  if (!segment.valid()) {
+    if (threadIdx.x == 0) params.marks[blockIdx.x] = mark + 1;
+    return;
+  }
   Loader<Config> loader(params, plan, warp, lane);
   constexpr int kOwnBytes = Config::kStages * Config::kStepBytes;
   const std::uint32_t own_ring = shared_address(memory) + warp * kOwnBytes;
@@ -162,19 +194,13 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
       .buffers = reinterpret_cast<MergeBuffer<Config>*>(memory + Config::kRingBytes),
       .pending = &pending,
       .total = plan.total,
-      .mark = params.marks[blockIdx.x]};
+      .mark = mark};
 
   WarpState<Config> state;
-  SegmentOutput out;
-  if (segment.valid()) {
-    out = output_of<Config>(params, segment);
-    fetch_queries<Config>(params, out, lane, state);
-  }
-  // Places of the ring that wait to be filled. With eight warps, the place of a step waits until
-  // the next step has arrived: with all of them under way at all times, the device reads more
-  // slowly. At the end of a segment it is filled at once: the merge should not find the memory
-  // idle.
-  constexpr bool kAtOnce = Config::kWarps == 4;
+  SegmentOutput out = output_of<Config>(params, segment);
+  fetch_queries<Config>(params, out, lane, state);
+  // Places of the ring that wait to be filled. At the end of a segment they are filled at once: the
+  // merge should not find the memory idle.
   int empty = Config::kStages;
   bool started = false;
   int turn = 0;
@@ -191,7 +217,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
         state.clear();
         prepared = true;
       }
-      if (started && more && !kAtOnce) {
+      if (started && more && !Config::kFillsAtOnce) {
         if (empty == 0) {
           wait_copies<Config::kStages - 1>();
         } else {
@@ -210,7 +236,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
         continue;
       }
       if (!more) break;
-      if (kAtOnce) {
+      if (Config::kFillsAtOnce) {
         wait_copies<Config::kStages - 1>();
         __syncwarp();
       }
@@ -231,10 +257,8 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
   }
   wait_copies<0>();
   // Every segment ends behind a barrier, from where on all see what thread 0 has written.
-  if (plan.segment.valid() && pending.exists != 0) {
-    merge_parts<Config>(params, pending, merge.mark);
-  }
-  if (threadIdx.x == 0) params.marks[blockIdx.x] = merge.mark + 1;
+  if (pending.exists != 0) merge_parts<Config>(params, pending, mark);
+  if (threadIdx.x == 0) params.marks[blockIdx.x] = mark + 1;
 }
 
 template <attention::DataType Type, int Dim, int RowTiles>
@@ -245,17 +269,11 @@ cudaError_t launch_decode_kernel(const DecodeKernelParams& params, cudaStream_t 
   const cudaError_t status = cudaFuncSetAttribute(
       decode_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   if (status != cudaSuccess) return status;
-  cudaLaunchAttribute overlap{};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(params.shape.workers));
-  config.blockDim = dim3(Config::kThreads);
-  config.dynamicSmemBytes = static_cast<std::size_t>(bytes);
-  config.stream = stream;
-  config.attrs = &overlap;
-  config.numAttrs = params.overlap_launches != 0 ? 1 : 0;
-  return cudaLaunchKernelEx(&config, decode_kernel<Config>, params);
+  return launch_overlapping(decode_kernel<Config>, params,
+                            {.blocks = static_cast<unsigned>(params.shape.workers),
+                             .threads = Config::kThreads,
+                             .shared_bytes = static_cast<std::size_t>(bytes)},
+                            params.overlap_launches != 0, stream);
 }
 
 }  // namespace kernelpath::kernels::cuda::sm80

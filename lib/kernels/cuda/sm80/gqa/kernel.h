@@ -97,6 +97,7 @@ struct PlanKernelParams {
   std::uint32_t* marks = nullptr;
   MarkedPair* partials = nullptr;
   std::int64_t num_partials = 0;
+  std::int32_t overlap_launches = 0;
 };
 cudaError_t launch_plan_kernel(const PlanKernelParams& params, cudaStream_t stream);
 

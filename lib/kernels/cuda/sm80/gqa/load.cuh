@@ -68,19 +68,13 @@ class Loader {
         row_(lane / Config::kChunks),
         chunk_(lane % Config::kChunks),
         policy_(evict_first_policy()) {
-    // Asked for together with the plan.
-    const std::int32_t* const planned =
-        params.first_pages +
-        (static_cast<int>(blockIdx.x) * Config::kWarps + warp) * Config::kTokenTiles;
-    int first_pages[Config::kTokenTiles];
-#pragma unroll
-    for (int t = 0; t < Config::kTokenTiles; ++t) first_pages[t] = planned[t];
-    if (!segment_.valid()) return;
+    const std::int32_t first_page =
+        params.first_pages[static_cast<int>(blockIdx.x) * params.shape.first_pages +
+                           warp * Config::kTokenTiles + own_tile()];
     enter();
     if (step_ < steps_.last && pages_hold_tiles()) {
-      // The page of a whole run: of its first token that is read as of all others.
-#pragma unroll
-      for (int t = 0; t < Config::kTokenTiles; ++t) set_page(t, first_pages[t]);
+      static_cast<void>(locate(own_tile(), 0, slots_[0]));
+      pages_[0] = first_page;
     } else {
       find_step();
     }
@@ -89,13 +83,10 @@ class Loader {
   // Starts the copies of this warp's next step, and commits a group (an empty one at the end).
   __device__ void issue(std::uint32_t stage) {
     if (segment_.valid()) {
-      const int token = step_ * Config::kTokens;
-      const bool whole =
-          token >= steps_.tokens.first && token + Config::kTokens <= steps_.tokens.last;
-      if (whole && params_.tiles_are_runs != 0) {
+      if (is_runs()) {
         copy_runs(stage);
       } else {
-        copy_rows(stage, whole);
+        copy_rows(stage);
       }
       step_ += Config::kWarps;
       find_step();
@@ -112,73 +103,89 @@ class Loader {
 
   // Whether 16 tokens from a multiple of 16 on lie in one page.
   __device__ bool pages_hold_tiles() const { return params_.page_size.divisor % kTileTokens == 0; }
+  // The tile whose page this lane looks up where pages hold tiles.
+  __device__ int own_tile() const { return lane_ % Config::kTokenTiles; }
 
   __device__ void enter() {
     steps_ = steps_of<Config>(params_.shape, tile_tokens_, segment_, warp_, turn_);
     step_ = steps_.begin;
     kv_head_ = segment_.kv_head();
     table_ = params_.block_table + segment_.index * params_.block_table_stride;
+    own_chunk_[0] = head_of(params_.k) + lane_ * 16;
+    own_chunk_[1] = head_of(params_.v) + lane_ * 16;
   }
 
   __device__ static std::uint64_t product(std::uint32_t a, std::uint32_t b) {
     return static_cast<std::uint64_t>(a) * b;
   }
 
+  // The page that holds a row of a tile of the present step, by its place in the table, and the
+  // row's slot in it. Rows that are not read name no page: one that is read takes their place.
+  __device__ std::uint32_t locate(int tile, int row, int& slot) const {
+    const int token = step_ * Config::kTokens + tile * kTileTokens + row;
+    const int read = min(max(token, steps_.tokens.first), steps_.tokens.last - 1);
+    const std::uint32_t page = params_.page_size.quotient(static_cast<std::uint32_t>(read));
+    slot = token - static_cast<int>(page * params_.page_size.divisor);
+    return page;
+  }
+
   // Moves to the segment that holds the next step, and asks for its pages early: the copies that
-  // need them are issued a whole step later.
+  // need them are issued a whole step later. Where pages hold tiles, lane l knows tile l %
+  // kTokenTiles (in the arrays' first element), else row l % 16 of each tile.
   __device__ void find_step() {
     while (step_ >= steps_.last) {
       advance(params_.shape, params_.requests, segment_);
       if (!segment_.valid()) return;
       enter();
     }
-    // Lane l knows the page of row l % 16 of each tile.
-    const int row = pages_hold_tiles() ? 0 : lane_ % kTileTokens;
+    if (pages_hold_tiles()) {
+      pages_[0] = __ldg(table_ + locate(own_tile(), 0, slots_[0]));
+      return;
+    }
 #pragma unroll
     for (int t = 0; t < Config::kTokenTiles; ++t) {
-      const int token = step_ * Config::kTokens + t * kTileTokens + row;
-      // Tokens that are not read name no page.
-      const int read = min(max(token, steps_.tokens.first), steps_.tokens.last - 1);
-      const std::uint32_t page = params_.page_size.quotient(static_cast<std::uint32_t>(read));
-      slots_[t] = token - static_cast<int>(page * params_.page_size.divisor);
-      pages_[t] = __ldg(table_ + page);
+      pages_[t] = __ldg(table_ + locate(t, lane_ % kTileTokens, slots_[t]));
     }
   }
-
-  // The same for a tile of the present step whose page is known.
-  __device__ void set_page(int t, int page_id) {
-    const int token = step_ * Config::kTokens + t * kTileTokens;
-    const int read = min(max(token, steps_.tokens.first), steps_.tokens.last - 1);
-    const std::uint32_t page = params_.page_size.quotient(static_cast<std::uint32_t>(read));
-    slots_[t] = token - static_cast<int>(page * params_.page_size.divisor);
-    pages_[t] = page_id;
+  __device__ unsigned page_of(int tile) const {
+    if (Config::kTokenTiles == 1) return static_cast<unsigned>(pages_[0]);
+    return static_cast<unsigned>(__shfl_sync(~0U, pages_[0], tile));
+  }
+  __device__ int slot_of(int tile) const {
+    return Config::kTokenTiles == 1 ? slots_[0] : __shfl_sync(~0U, slots_[0], tile);
   }
 
   __device__ bool is_read(int token) const {
     return token >= steps_.tokens.first && token < steps_.tokens.last;
   }
+  __device__ bool is_whole() const {
+    const int token = step_ * Config::kTokens;
+    return token >= steps_.tokens.first && token + Config::kTokens <= steps_.tokens.last;
+  }
+  __device__ bool is_runs() const { return params_.tiles_are_runs != 0 && is_whole(); }
 
   // Where slot 0 of page 0 of this segment's head begins.
   __device__ const std::byte* head_of(const SideParams& side) const {
     return side.data + product(side.head_bytes, static_cast<unsigned>(kv_head_));
   }
   // The first byte of this lane's chunk in the first row that it copies of a tile in one page.
-  __device__ const std::byte* first_chunk(const std::byte* head, std::uint32_t page_bytes,
-                                          std::uint32_t token_bytes, int tile) const {
-    return head + product(static_cast<unsigned>(pages_[tile]), page_bytes) +
-           static_cast<std::int64_t>(slots_[tile] + row_) * token_bytes + chunk_ * 16;
+  __device__ const std::byte* first_chunk(const SideParams& side, int tile) const {
+    return head_of(side) + product(page_of(tile), side.page_bytes) +
+           static_cast<std::int64_t>(slot_of(tile) + row_) * side.token_bytes + chunk_ * 16;
   }
 
   // A whole step of tiles that are runs of bytes: the usual case, and few instructions.
   __device__ void copy_runs(std::uint32_t stage) const {
     const std::uint32_t first = stage + Swizzle<Config>::offset(row_, chunk_);
 #pragma unroll
-    for (int side = 0; side < 2; ++side) {
-      const SideParams& from_side = side == 0 ? params_.k : params_.v;
-      const std::byte* const head = head_of(from_side);
+    for (int t = 0; t < Config::kTokenTiles; ++t) {
+      const unsigned page = page_of(t);
+      const auto slot = static_cast<unsigned>(slot_of(t));
 #pragma unroll
-      for (int t = 0; t < Config::kTokenTiles; ++t) {
-        const std::byte* const from = first_chunk(head, from_side.page_bytes, Config::kRowBytes, t);
+      for (int side = 0; side < 2; ++side) {
+        const std::uint32_t page_bytes = side == 0 ? params_.k.page_bytes : params_.v.page_bytes;
+        const std::byte* const from =
+            own_chunk_[side] + product(page, page_bytes) + product(slot, Config::kRowBytes);
         const std::uint32_t to = first + side * Config::kSideBytes + t * kTileBytes;
 #pragma unroll
         for (int i = 0; i < kCopies; ++i) {
@@ -190,32 +197,31 @@ class Loader {
     if constexpr (Config::kScaleRowBytes != 0) copy_scale_runs(stage);
   }
 
-  // The scales of all tiles of both sides are 512 bytes (or half of that), 16 for each lane.
+  // The scales of all tiles of both sides, 16 bytes for each lane at a time.
   __device__ void copy_scale_runs(std::uint32_t stage) const {
     constexpr int kOfSide = Config::kScaleBytes / 16;
     constexpr int kOfTile = kOfSide / Config::kTokenTiles;
-    if (lane_ >= 2 * kOfSide) return;
-    const bool is_k = lane_ < kOfSide;
-    const std::byte* const scales = is_k ? params_.k.block_scales : params_.v.block_scales;
-    const std::uint32_t page_bytes = is_k ? params_.k.page_bytes : params_.v.page_bytes;
-    const std::uint32_t head_bytes = is_k ? params_.k.head_bytes : params_.v.head_bytes;
-    int page = pages_[0];
-    int slot = slots_[0];
 #pragma unroll
-    for (int t = 1; t < Config::kTokenTiles; ++t) {
-      const bool own = lane_ % kOfSide / kOfTile == t;
-      page = choose(own, pages_[t], page);
-      slot = choose(own, slots_[t], slot);
+    for (int first = 0; first < 2 * kOfSide; first += 32) {
+      const int own = first + lane_;
+      const int tile = own % kOfSide / kOfTile;
+      const unsigned page = page_of(tile);
+      const auto slot = static_cast<unsigned>(slot_of(tile));
+      if (own >= 2 * kOfSide) return;
+      const bool is_k = own < kOfSide;
+      const std::byte* const scales = is_k ? params_.k.block_scales : params_.v.block_scales;
+      const std::uint32_t page_bytes = is_k ? params_.k.page_bytes : params_.v.page_bytes;
+      const std::uint32_t head_bytes = is_k ? params_.k.head_bytes : params_.v.head_bytes;
+      const std::byte* const from =
+          scales + own % kOfTile * 16 + product(head_bytes / 8, static_cast<unsigned>(kv_head_)) +
+          product(page, page_bytes / 8) + product(slot, Config::kScaleRowBytes);
+      copy_async_16(stage + 2 * Config::kSideBytes + own * 16, from, policy_);
     }
-    const std::byte* const from = scales +
-                                  product(head_bytes / 8, static_cast<unsigned>(kv_head_)) +
-                                  product(static_cast<unsigned>(page), page_bytes / 8) +
-                                  slot * Config::kScaleRowBytes + lane_ % kOfTile * 16;
-    copy_async_16(stage + 2 * Config::kSideBytes + lane_ * 16, from, policy_);
   }
 
   // Everything else: partial steps, rows apart, and rows shorter than the ring's.
-  __device__ void copy_rows(std::uint32_t stage, bool whole) const {
+  __device__ void copy_rows(std::uint32_t stage) const {
+    const bool whole = is_whole();
     // Not unrolled, as other loops here are not: launches on short contexts spend much of their
     // time on fetching instructions.
 #pragma unroll 1
@@ -235,12 +241,11 @@ class Loader {
 
   // All rows are read.
   __device__ void copy_whole(const SideParams& side, std::uint32_t to) const {
-    if (chunk_ >= side.chunks) return;
     const std::uint32_t first = to + Swizzle<Config>::offset(row_, chunk_);
-#pragma unroll
+#pragma unroll 1
     for (int t = 0; t < Config::kTokenTiles; ++t) {
-      const std::byte* const from =
-          first_chunk(head_of(side), side.page_bytes, side.token_bytes, t);
+      const std::byte* const from = first_chunk(side, t);
+      if (chunk_ >= side.chunks) continue;
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {
         copy_async_16(Swizzle<Config>::later_row(first + t * kTileBytes, i * kRowsPerCopy),
@@ -251,11 +256,11 @@ class Loader {
 
   // Rows outside the segment's tokens become zeros without a read.
   __device__ void copy_partial(const SideParams& side, std::uint32_t to) const {
-    if (chunk_ >= side.chunks) return;
     const std::uint32_t first = to + Swizzle<Config>::offset(row_, chunk_);
-#pragma unroll
+#pragma unroll 1
     for (int t = 0; t < Config::kTokenTiles; ++t) {
-      const std::byte* from = first_chunk(head_of(side), side.page_bytes, side.token_bytes, t);
+      const std::byte* from = first_chunk(side, t);
+      if (chunk_ >= side.chunks) continue;
 #pragma unroll 1
       for (int i = 0; i < kCopies; ++i) {
         const int row = i * kRowsPerCopy;
@@ -293,11 +298,13 @@ class Loader {
     const int row = lane_ % kTileTokens;
 #pragma unroll
     for (int t = 0; t < Config::kTokenTiles; ++t) {
-      const int slot = slots_[t] + (pages_hold_tiles() ? row : 0);
+      const bool runs = pages_hold_tiles();
+      const unsigned page = runs ? page_of(t) : static_cast<unsigned>(pages_[t]);
+      const int slot = runs ? slot_of(t) + row : slots_[t];
       // A scale stands for 16 elements of 4 bits: for 8 bytes.
       const std::byte* const from =
           side.block_scales +
-          (static_cast<std::int64_t>(product(static_cast<unsigned>(pages_[t]), side.page_bytes) +
+          (static_cast<std::int64_t>(product(page, side.page_bytes) +
                                      product(side.head_bytes, static_cast<unsigned>(kv_head_))) +
            static_cast<std::int64_t>(slot) * side.token_bytes) /
               8;
@@ -336,8 +343,9 @@ class Loader {
   int step_ = 0;
   int kv_head_ = 0;
   const std::int32_t* table_ = nullptr;
+  const std::byte* own_chunk_[2] = {};  // of K and V: this lane's in a run in page 0, slot 0
   int pages_[Config::kTokenTiles] = {};
-  int slots_[Config::kTokenTiles] = {};  // of the tile's first row, or of this lane's row
+  int slots_[Config::kTokenTiles] = {};
   std::uint64_t policy_;
 };
 

@@ -43,24 +43,44 @@ __device__ inline float relative_weight(float maximum, float largest) {
   return maximum == -INFINITY ? 0.0F : exp2_fast(maximum - largest);
 }
 
-// Writes N (two or four) adjacent elements of an output row, and the lse with the first of them.
-template <class Config, int N>
-__device__ inline void finish_row(const DecodeKernelParams& params, const SegmentOutput& out,
-                                  int row, int element, RowState state, const float (&value)[N]) {
+// Where an output row goes and what it is multiplied with: known before its values are.
+struct RowTarget {
+  std::byte* o = nullptr;
+  float* lse = nullptr;
+  float scale = 1.0F;
+  float sink = -INFINITY;  // in base 2
+};
+template <class Config>
+__device__ inline RowTarget row_target(const DecodeKernelParams& params, const SegmentOutput& out,
+                                       int row, int element) {
   const QueryRow query = query_row(params, out, row);
-  float factor = 1.0F;
-  if (params.sinks != nullptr) {
-    const float sink = params.sinks[query.head] * kLog2E;
-    const float largest = fmaxf(sink, state.maximum);
-    factor = relative_weight(state.maximum, largest);
-    state.sum = state.sum * factor + relative_weight(sink, largest);
+  RowTarget to;
+  to.o = params.o + 2 * (query.token * params.o_stride +
+                         static_cast<std::int64_t>(query.head) * params.v_head_dim + element);
+  if (element == 0 && params.lse != nullptr) {
+    to.lse = params.lse + query.token * params.num_heads + query.head;
+  }
+  to.scale = params.v.scale;
+  if (params.v.head_scales != nullptr) to.scale *= params.v.head_scales[out.kv_head];
+  if constexpr (kIsNvfp4<Config>) to.scale *= kE2m1Factor;
+  if (params.sinks != nullptr) to.sink = params.sinks[query.head] * kLog2E;
+  return to;
+}
+
+// Writes N (two or four) adjacent elements of an output row, and the lse with the first of them.
+template <int N>
+__device__ inline void finish_row(const DecodeKernelParams& params, const RowTarget& to,
+                                  RowState state, const float (&value)[N]) {
+  float scale = to.scale;
+  if (to.sink != -INFINITY) {
+    const float largest = fmaxf(to.sink, state.maximum);
+    const float factor = relative_weight(state.maximum, largest);
+    scale *= factor;
+    state.sum = state.sum * factor + relative_weight(to.sink, largest);
     state.maximum = largest;
   }
-  float scale = params.v.scale * factor;
-  if (params.v.head_scales != nullptr) scale *= params.v.head_scales[out.kv_head];
-  if constexpr (kIsNvfp4<Config>) scale *= kE2m1Factor;
   const bool seen = state.sum > 0.0F || state.sum != state.sum;  // a NaN is handed on
-  scale = seen ? scale / state.sum : 0.0F;
+  scale = seen ? __fdividef(scale, state.sum) : 0.0F;
   const bool bf16 = params.query_is_bf16 != 0;
   std::uint32_t packed[N / 2];
 #pragma unroll
@@ -69,17 +89,13 @@ __device__ inline void finish_row(const DecodeKernelParams& params, const Segmen
     const float high = value[2 * i + 1] * scale;
     packed[i] = bf16 ? pack_bf16(low, high) : pack_f16(low, high);
   }
-  std::byte* const to =
-      params.o + 2 * (query.token * params.o_stride +
-                      static_cast<std::int64_t>(query.head) * params.v_head_dim + element);
   if constexpr (N == 4) {
-    *reinterpret_cast<uint2*>(to) = {packed[0], packed[1]};
+    *reinterpret_cast<uint2*>(to.o) = {packed[0], packed[1]};
   } else {
-    *reinterpret_cast<std::uint32_t*>(to) = packed[0];
+    *reinterpret_cast<std::uint32_t*>(to.o) = packed[0];
   }
-  if (element == 0 && params.lse != nullptr) {
-    params.lse[query.token * params.num_heads + query.head] =
-        seen ? (state.maximum + log2_fast(state.sum)) * kLn2 : -INFINITY;
+  if (to.lse != nullptr) {
+    *to.lse = seen ? (state.maximum + log2_fast(state.sum)) * kLn2 : -INFINITY;
   }
 }
 
@@ -153,6 +169,7 @@ __device__ inline void merge_parts(const DecodeKernelParams& params, const Pendi
   for (int i = threadIdx.x; i < item.out.rows.rows * pairs; i += Config::kThreads) {
     const int row = i / pairs;
     const int pair = i % pairs;
+    const RowTarget target = row_target<Config>(params, item.out, row, pair * 2);
     RowState total;
     float value[2] = {0.0F, 0.0F};
 #pragma unroll 1
@@ -186,7 +203,7 @@ __device__ inline void merge_parts(const DecodeKernelParams& params, const Pendi
         value[1] += second_of(values[part]) * weight;
       }
     }
-    finish_row<Config>(params, item.out, row, pair * 2, total, value);
+    finish_row(params, target, total, value);
   }
 }
 
@@ -243,7 +260,7 @@ __device__ inline void merge_block(const DecodeKernelParams& params, const Segme
     }
     if (to.slot < 0) {
       const float all[4] = {value.x, value.y, value.z, value.w};
-      finish_row<Config>(params, out, row, element, total, all);
+      finish_row(params, row_target<Config>(params, out, row, element), total, all);
       continue;
     }
     MarkedPair* const part = partial_row<Config>(params, to.slot, row);

@@ -48,6 +48,21 @@ __device__ inline void load_words(std::uint32_t (&words)[Words], std::uint32_t a
   }
 }
 
+template <int Words>
+__device__ inline void store_words(const std::uint32_t (&words)[Words], std::uint32_t address) {
+  if constexpr (Words == 2) {
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), "r"(words[0]), "r"(words[1])
+                 : "memory");
+  } else {
+#pragma unroll
+    for (int i = 0; i < Words; i += 4) {
+      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address + i * 4), "r"(words[i]),
+                   "r"(words[i + 1]), "r"(words[i + 2]), "r"(words[i + 3])
+                   : "memory");
+    }
+  }
+}
+
 // What lane group t (of four) holds of a row of K: the t-th quarter of its codes and scales.
 template <class Config>
 struct KeyQuarter {
@@ -132,35 +147,61 @@ __device__ inline void score_codes(const WarpState<Config>& state, std::uint32_t
   }
 }
 
-// The scales of V that lane's columns of P take, as f16 pairs of tokens (2t, 2t + 1) and (2t + 8,
-// 2t + 9): of the first or the second block of each chunk.
+// The scales of V as the columns of P take them: for each pair of adjacent tokens f16 pairs, those
+// of the first blocks of all chunks, then those of the second ones. They are made once for a step,
+// not by each lane that needs them, and lie where the step's K was.
 template <class Config>
 struct ValueScales {
-  static constexpr int kWords = Config::kScaleRowBytes / 4;
-  std::uint32_t pairs[2][Config::kChunks];
+  static constexpr int kWords = Config::kScaleRowBytes / 4;  // of a token's scales
+  static constexpr int kPairs = Config::kTokens / 2;         // of tokens
+  static constexpr int kPairBytes = 2 * Config::kChunks * 4;
+  static_assert(kPairs * kPairBytes <= Config::kSideBytes);
 
-  __device__ void load(std::uint32_t scale_rows, int lane) {
-    const unsigned select = lane >> 4 != 0 ? 0x7351 : 0x6240;
+  // All lanes call it when all have read K.
+  static __device__ void spread(std::uint32_t stage, int lane) {
+    __syncwarp();
+#pragma unroll
+    for (int first = 0; first < kPairs; first += 32) {
+      const int pair = first + lane;
+      if (kPairs % 32 != 0 && pair >= kPairs) break;
+      std::uint32_t words[2 * kWords];
+      load_words(words, stage + 2 * Config::kSideBytes + Config::kScaleBytes +
+                            pair * 2 * Config::kScaleRowBytes);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        std::uint32_t out[Config::kChunks];
+#pragma unroll
+        for (int w = 0; w < kWords; ++w) {
+          const unsigned select = half == 0 ? 0x6240 : 0x7351;
+          const std::uint32_t bytes = __byte_perm(words[w], words[kWords + w], select);
+          widen_e4m3(bytes, out[2 * w], out[2 * w + 1]);
+        }
+        store_words(out, stage + pair * kPairBytes + half * (kPairBytes / 2));
+      }
+    }
+    __syncwarp();
+  }
+
+  std::uint32_t pairs[2][Config::kChunks];  // of tokens (2t, 2t + 1) and (2t + 8, 2t + 9)
+
+  __device__ void load(std::uint32_t stage, int tile, int lane) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      std::uint32_t words[2 * kWords];  // of two adjacent tokens
-      load_words(words, scale_rows + ((lane & 3) * 2 + half * 8) * Config::kScaleRowBytes);
-#pragma unroll
-      for (int w = 0; w < kWords; ++w) {
-        const std::uint32_t bytes = __byte_perm(words[w], words[kWords + w], select);
-        widen_e4m3(bytes, pairs[half][2 * w], pairs[half][2 * w + 1]);
-      }
+      const int pair = tile * (Config::kTileTokens / 2) + half * 4 + (lane & 3);
+      load_words(pairs[half], stage + pair * kPairBytes + (lane >> 4) * (kPairBytes / 2));
     }
   }
 };
 
-// O^T += V^T P^T for 16 tokens whose V begins at `side`, as weigh_tile().
+// O^T += V^T P^T for the 16 tokens of a tile of a step, whose scales have been spread; as
+// weigh_tile().
 template <class Config>
-__device__ inline void weigh_codes(WarpState<Config>& state, std::uint32_t side,
-                                   std::uint32_t scale_rows, int lane,
-                                   const std::uint32_t (&p)[Config::kRowTiles][2]) {
+__device__ inline void weigh_codes(WarpState<Config>& state, std::uint32_t stage, int tile,
+                                   int lane, const std::uint32_t (&p)[Config::kRowTiles][2]) {
   ValueScales<Config> scales;
-  scales.load(scale_rows, lane);
+  scales.load(stage, tile, lane);
+  const std::uint32_t side =
+      stage + Config::kSideBytes + tile * Config::kTileTokens * Config::kRowBytes;
   const std::uint32_t first = side + matrix_offset<Config>(lane);
 #pragma unroll
   for (int pair = 0; pair < Config::kChunks; pair += 2) {

@@ -1,4 +1,5 @@
-#include "kernels/cuda/sm80/gqa/kernel.h"
+#include "kernels/cuda/sm80/gqa/launch.cuh"
+#include "kernels/cuda/sm80/gqa/ptx.cuh"
 
 // One block plans a step: the costs of requests as prefix sums, then where each worker begins. The
 // others clear the partial results meanwhile.
@@ -8,25 +9,30 @@ namespace {
 constexpr int kThreads = 1024;
 constexpr unsigned kBlocks = 65;
 
-// The sum of `value` over the threads up to this one, and over all of them.
-__device__ std::int64_t inclusive_sum(std::int64_t value, std::int64_t& all) {
-  __shared__ std::int64_t warp_sums[32];
+// The sum of `value` over the lanes up to this one.
+__device__ std::int64_t sum_of_lanes(std::int64_t value) {
   const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32;
   for (int step = 1; step < 32; step *= 2) {
     const std::int64_t before = __shfl_up_sync(~0U, value, step);
     if (lane >= step) value += before;
   }
+  return value;
+}
+
+// The sum of `value` over the threads up to this one, and over all of them.
+__device__ std::int64_t inclusive_sum(std::int64_t value, std::int64_t& all) {
+  static_assert(kThreads == 32 * 32);
+  __shared__ std::int64_t warp_sums[32];
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  value = sum_of_lanes(value);
   __syncthreads();  // the last call's sums have been read
   if (lane == 31) warp_sums[warp] = value;
   __syncthreads();
-  std::int64_t before = 0;
-  all = 0;
-  for (int w = 0; w < kThreads / 32; ++w) {
-    if (w < warp) before += warp_sums[w];
-    all += warp_sums[w];
-  }
-  return before + value;
+  const std::int64_t sums = sum_of_lanes(warp_sums[lane]);
+  all = __shfl_sync(~0U, sums, 31);
+  const std::int64_t before = __shfl_sync(~0U, sums, (warp + 31) % 32);
+  return warp == 0 ? value : before + value;
 }
 
 __device__ RequestPlan request_at(const PlanKernelParams& params, const PlanShape& shape, int r) {
@@ -35,18 +41,53 @@ __device__ RequestPlan request_at(const PlanKernelParams& params, const PlanShap
   return plan_request(shape, params.seq_lens[r], begin, params.query_start[r + 1] - begin);
 }
 
-// Pages of the runs that each worker reads first.
-__device__ void look_pages_up(const PlanKernelParams& params, const PlanShape& shape) {
-  const int each = shape.first_pages;
-  for (int i = static_cast<int>(threadIdx.x); i < shape.workers * each; i += kThreads) {
-    const WorkerPlan& plan = params.workers[i / each];
-    if (!plan.segment.valid()) continue;
-    const TokenRange tokens = segment_tokens(shape, plan.tile_tokens, plan.segment);
-    if (tokens.empty()) continue;
-    const std::int32_t page = first_run_token(shape, tokens, i % each) / params.page_size;
-    params.first_pages[i] =
-        params.block_table[plan.segment.index * params.block_table_stride + page];
+// The shape that the batch is planned with.
+__device__ PlanShape shape_of_batch(const PlanKernelParams& params) {
+  if (params.shape.coarse <= 1) return params.shape;
+  const PlanShape coarse = coarse_shape(params.shape);
+  std::int64_t cost = 0;
+  for (int r = static_cast<int>(threadIdx.x); r < params.num_requests; r += kThreads) {
+    cost += request_cost(coarse, request_at(params, coarse, r));
   }
+  std::int64_t all = 0;
+  inclusive_sum(cost, all);
+  return choose_shape(params.shape, all);
+}
+
+// Where a worker's first segment begins, for those who look its pages up.
+struct FirstTokens {
+  TokenRange tokens = {};
+  std::int32_t request = 0;
+};
+
+// The plans of up to kThreads workers, and the pages of the runs that each of them reads first.
+// `requests`: in shared memory where they fit, since each is found by a search.
+__device__ void plan_workers(const PlanKernelParams& params, const PlanShape& shape,
+                             const RequestPlan* requests, std::int64_t total, int first_worker) {
+  __shared__ FirstTokens first_tokens[kThreads];
+  const int w = first_worker + static_cast<int>(threadIdx.x);
+  const int workers = min(shape.workers - first_worker, kThreads);
+  if (static_cast<int>(threadIdx.x) < workers) {
+    const WorkerPlan plan = plan_worker(shape, requests, params.num_requests, total, w);
+    params.workers[w] = plan;
+    params.marks[w] = 1;
+    FirstTokens first;
+    if (plan.segment.valid()) {
+      first = {.tokens = segment_tokens(shape, plan.tile_tokens, plan.segment),
+               .request = plan.segment.index};
+    }
+    first_tokens[threadIdx.x] = first;
+  }
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < workers * shape.first_pages; i += kThreads) {
+    const FirstTokens& first = first_tokens[i / shape.first_pages];
+    if (first.tokens.empty()) continue;
+    const std::int32_t token = first_run_token(shape, first.tokens, i % shape.first_pages);
+    const std::int32_t* const table =
+        params.block_table + first.request * params.block_table_stride;
+    params.first_pages[first_worker * shape.first_pages + i] = table[token / params.page_size];
+  }
+  __syncthreads();
 }
 
 // Blocks from 1 on: no part of an item has arrived.
@@ -58,22 +99,18 @@ __device__ void clear_partials(const PlanKernelParams& params) {
   }
 }
 
-__global__ void __launch_bounds__(kThreads) plan_kernel(const PlanKernelParams params) {
+__global__ void __launch_bounds__(kThreads)
+    plan_kernel(const __grid_constant__ PlanKernelParams params) {
+  constexpr int kSharedRequests = 512;
+  __shared__ RequestPlan shared_requests[kSharedRequests];
+  allow_next_launch();
+  wait_for_launch_before();
   if (blockIdx.x > 0) {
     clear_partials(params);
     return;
   }
-  PlanShape shape = params.shape;
-  if (shape.coarse > 1) {
-    const PlanShape coarse = coarse_shape(shape);
-    std::int64_t cost = 0;
-    for (int r = static_cast<int>(threadIdx.x); r < params.num_requests; r += kThreads) {
-      cost += request_cost(coarse, request_at(params, coarse, r));
-    }
-    std::int64_t all = 0;
-    inclusive_sum(cost, all);
-    shape = choose_shape(shape, all);
-  }
+  const PlanShape shape = shape_of_batch(params);
+  const bool shared = params.num_requests <= kSharedRequests;
   std::int64_t total = 0;
   for (int base = 0; base < params.num_requests; base += kThreads) {
     const int r = base + static_cast<int>(threadIdx.x);
@@ -82,22 +119,21 @@ __global__ void __launch_bounds__(kThreads) plan_kernel(const PlanKernelParams p
     std::int64_t all = 0;
     request.first_cost = total + inclusive_sum(cost, all) - cost;
     total += all;
-    if (r < params.num_requests) params.requests[r] = request;
+    if (r >= params.num_requests) continue;
+    params.requests[r] = request;
+    if (shared) shared_requests[r] = request;
   }
   __syncthreads();
-  for (int w = static_cast<int>(threadIdx.x); w < shape.workers; w += kThreads) {
-    params.workers[w] = plan_worker(shape, params.requests, params.num_requests, total, w);
-    params.marks[w] = 1;
+  for (int first = 0; first < shape.workers; first += kThreads) {
+    plan_workers(params, shape, shared ? shared_requests : params.requests, total, first);
   }
-  __syncthreads();
-  look_pages_up(params, shape);
 }
 
 }  // namespace
 
 cudaError_t launch_plan_kernel(const PlanKernelParams& params, cudaStream_t stream) {
-  plan_kernel<<<kBlocks, kThreads, 0, stream>>>(params);
-  return cudaGetLastError();
+  return launch_overlapping(plan_kernel, params, {.blocks = kBlocks, .threads = kThreads},
+                            params.overlap_launches != 0, stream);
 }
 
 }  // namespace kernelpath::kernels::cuda::sm80

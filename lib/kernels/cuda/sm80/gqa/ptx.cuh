@@ -26,6 +26,12 @@ __device__ inline void wait_for_launch_before() {
 #endif
 }
 
+// Brings the line of an address into the L2. No read: what other launches write there meanwhile is
+// what a later read finds.
+__device__ inline void prefetch_l2(const void* address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
 // One of the two is written and read as a whole, so that a float and its mark belong together.
 __device__ inline void store_marked(MarkedPair* to, const MarkedPair& pair) {
   asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(to), "l"(pair.words[0]),
@@ -44,20 +50,6 @@ __device__ inline void load_marked_if(bool wanted, MarkedPair& pair, const Marke
       : "memory");
 }
 __device__ inline void pause_briefly() { __nanosleep(100); }
-
-// condition ? a : b of values. The compiler would choose between their addresses, and put what they
-// are members of into local memory.
-__device__ inline int choose(bool condition, int a, int b) {
-  int out;
-  asm("{\n"
-      ".reg .pred chosen;\n"
-      "setp.ne.u32 chosen, %3, 0;\n"
-      "selp.b32 %0, %1, %2, chosen;\n"
-      "}"
-      : "=r"(out)
-      : "r"(a), "r"(b), "r"(condition ? 1 : 0));
-  return out;
-}
 
 // KV is read once a step: it should leave the L2 before what is read again.
 __device__ inline std::uint64_t evict_first_policy() {

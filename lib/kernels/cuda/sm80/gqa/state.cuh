@@ -85,18 +85,18 @@ __device__ inline bool has_values(int lane) {
   return !kIsNvfp4<Config> || lane >> 4 == (lane >> 1 & 1);
 }
 
-// The two elements of Q that stand in register `r` of the fragment of step k, lane group t.
+// The first of the two elements of Q that are fetched for register `r` of the fragment of step k,
+// lane group t. With nvfp4, the odd and the even elements of a word of codes stand in two steps:
+// the first registers of the steps 2i and 2i + 1 hold elements (0, 2) and (1, 3), fetched as (0, 1)
+// and (2, 3).
 template <class Config>
-__device__ inline int2 query_elements(int k, int r, int t) {
+__device__ inline int query_element(int k, int r, int t) {
   if constexpr (kIsNvfp4<Config>) {
-    const int first = t * (Config::kDim / 4) + (k >> 1) * 8 + (k & 1) + r * 4;
-    return {first, first + 2};
+    return t * (Config::kDim / 4) + (k >> 1) * 8 + (k & 1) * 2 + r * 4;
   } else if constexpr (Config::kRowBytes == Config::kDim) {
-    const int first = k * 16 + t * 4 + r * 2;
-    return {first, first + 1};
+    return k * 16 + t * 4 + r * 2;
   } else {
-    const int first = k * 16 + r * 8 + t * 2;
-    return {first, first + 1};
+    return k * 16 + r * 8 + t * 2;
   }
 }
 

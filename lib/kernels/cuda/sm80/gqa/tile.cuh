@@ -209,6 +209,7 @@ __device__ inline void attend_step(const DecodeKernelParams& params, const Reque
       score_tile<Config>(state, stage + t * kTileBytes, lane, s[t]);
     }
   }
+  if constexpr (kIsNvfp4<Config>) ValueScales<Config>::spread(stage, lane);
   if (params.softcap > 0.0F) cap_scores<Config>(state, params.softcap, s);
   if (token < rows.seen_by_all.first || token + Config::kTokens > rows.seen_by_all.last) {
 #pragma unroll
@@ -238,11 +239,10 @@ __device__ inline void attend_step(const DecodeKernelParams& params, const Reque
             transpose_matrix(pack_16<kUsesBf16<Config>>(x[t][n][half * 2], x[t][n][half * 2 + 1]));
       }
     }
-    const std::uint32_t v = stage + Config::kSideBytes + t * kTileBytes;
     if constexpr (kIsNvfp4<Config>) {
-      weigh_codes<Config>(state, v, scales + Config::kScaleBytes + t * kTileScales, lane, p);
+      weigh_codes<Config>(state, stage, t, lane, p);
     } else {
-      weigh_tile<Config>(state, v, lane, p);
+      weigh_tile<Config>(state, stage + Config::kSideBytes + t * kTileBytes, lane, p);
     }
   }
 }
