@@ -29,7 +29,7 @@ enum class Kind : std::uint8_t { kVectors, kFloats, kCodes };
 // then it takes less than scaling the sum of every 32 columns.
 Kind kind_of(const MatmulPart& part) {
   constexpr std::int64_t kInPlace = 8;
-  constexpr std::int64_t kCut = 17;
+  constexpr std::int64_t kCut = 16;
   constexpr std::int64_t kCutCodes = 96;
   switch (part.w.format) {
     case WeightFormat::kQ8_0:

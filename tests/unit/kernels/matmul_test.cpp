@@ -250,7 +250,7 @@ struct Batches {
 
 // A few tokens and many take different kernels, whose bits may differ; they do not between any two
 // batches of one kernel. `reference` has only one, vectors have one from 32 tokens on, AMX up to
-// three: from 8 or 17 tokens on, and from 96.
+// three: from 8 or 16 tokens on, and from 96.
 std::vector<Batches> batches_of_one_kernel(cpu::Isa isa) {
   switch (isa) {
     case cpu::Isa::kReference:
