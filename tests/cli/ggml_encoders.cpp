@@ -169,7 +169,7 @@ void encode_q6_k(std::span<const float> block, Encoded& out) {
     }
   }
   append_halves(codes, 64, out);
-  for (const std::size_t half : {0, 128}) {
+  for (const std::size_t half : {std::size_t{0}, std::size_t{128}}) {
     for (std::size_t i = half; i < half + 32; ++i) {
       unsigned upper = 0;
       for (std::size_t q = 0; q < 4; ++q) upper |= (codes[i + q * 32] >> 4U) << (2 * q);
