@@ -26,6 +26,7 @@ std::int64_t blocks_before(const MatmulPart& part, std::int64_t start, std::int6
 }
 
 std::byte*& own_scratch() {
+  // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): of this thread alone
   static thread_local std::byte* memory = nullptr;
   return memory;
 }
