@@ -221,8 +221,8 @@ TEST(DecodePlan, EmptyAndPaddedRequests_HaveOneTileOrNone) {
 
 TEST(DecodePlan, MuchWork_TakesCoarseTiles) {
   const PlanShape shape{.tile_tokens = 128, .coarse = 2, .workers = 132};
-  EXPECT_EQ(choose_shape(shape, 4 * 132).tile_tokens, 256);
-  EXPECT_EQ(choose_shape(shape, 4 * 132 - 1).tile_tokens, 128);
+  EXPECT_EQ(choose_shape(shape, std::int64_t{4} * 132).tile_tokens, 256);
+  EXPECT_EQ(choose_shape(shape, std::int64_t{4} * 132 - 1).tile_tokens, 128);
 }
 
 TEST(DecodePlan, NoQueries_NobodyWorks) {
