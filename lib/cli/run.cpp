@@ -153,7 +153,7 @@ class GenerationRun {
   }
 
   // Files that cannot be written are an error before anything is computed for them.
-  Result<void> check_outputs() const {
+  [[nodiscard]] Result<void> check_outputs() const {
     for (const ReportFile& report : own_reports(true)) {
       KERNELPATH_CHECK_OK(report.output.check());
     }

@@ -18,7 +18,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using ::testing::StartsWith;
 
 std::vector<std::string> names_of(const std::vector<json::Value>& events) {
   std::vector<std::string> out;
