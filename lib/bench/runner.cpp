@@ -21,6 +21,8 @@ double Row::rate() const { return rate_of(computes() ? work.flops : work.bytes, 
 
 double Row::of_limit() const { return limit_rate > 0 ? rate() / limit_rate : 0; }
 
+double Row::of_own_size() const { return own_limit_rate > 0 ? rate() / own_limit_rate : 0; }
+
 double Row::t0_s() const {
   if (limit_rate <= 0) return 0;
   return measured.summary.median - (computes() ? work.flops : work.bytes) / limit_rate;

@@ -66,6 +66,8 @@ struct Row {
   }
   // Rate over the limit's; 0 without a limit.
   [[nodiscard]] double of_limit() const;
+  // Rate over that of a limit of as many bytes; 0 where that was not measured.
+  [[nodiscard]] double of_own_size() const;
   // The time beyond what the limit's rate needs; 0 without a limit.
   [[nodiscard]] double t0_s() const;
 };

@@ -83,6 +83,7 @@ std::vector<Cell> size_cells(const Shape& shape) {
 // Which columns have something to say in a table.
 struct Columns {
   bool limit = false;
+  bool own_size = false;  // where the limit is the rate of another size
   bool peers = false;
   bool baseline = false;
 };
@@ -91,6 +92,8 @@ Columns columns_of(const std::vector<const Row*>& rows) {
   Columns out;
   for (const Row* const row : rows) {
     out.limit = out.limit || row->limit_rate > 0;
+    out.own_size =
+        out.own_size || (row->own_limit_rate > 0 && row->own_limit_rate != row->limit_rate);
     out.peers = out.peers || !row->peers.empty();
     out.baseline = out.baseline || row->baseline.has_value();
   }
@@ -109,6 +112,10 @@ void append_result(const Row& row, const Columns& columns, std::vector<Cell>& ce
   const bool limited = row.limit_rate > 0;
   if (columns.limit) {
     cells.push_back({limited ? percent_text(row.of_limit()) : std::string(kNothing)});
+    const bool sized = row.own_limit_rate > 0;
+    if (columns.own_size) {
+      cells.push_back({sized ? percent_text(row.of_own_size()) : std::string(kNothing)});
+    }
     cells.push_back({limited ? time_text(row.t0_s()) : std::string(kNothing)});
   }
   if (columns.peers) {
@@ -133,7 +140,11 @@ Block table_of(const std::vector<const Row*>& rows) {
   for (const std::string_view name : {"kernel", "cache", "median", "noise", "work", "rate"}) {
     out.header.emplace_back(name);
   }
-  if (columns.limit) out.header.insert(out.header.end(), {"of limit", "t0"});
+  if (columns.limit) {
+    out.header.emplace_back("of limit");
+    if (columns.own_size) out.header.emplace_back("of own size");
+    out.header.emplace_back("t0");
+  }
   if (columns.peers) out.header.insert(out.header.end(), {"best peer", "its median", "vs peer"});
   if (columns.baseline) out.header.emplace_back("vs baseline");
   for (const Row* const row : rows) {
