@@ -100,6 +100,19 @@ Columns columns_of(const std::vector<const Row*>& rows) {
   return out;
 }
 
+// The cells of a limit; empty where a row has none.
+void append_limit_cells(const Row& row, const Columns& columns, std::vector<Cell>& cells) {
+  const auto cell = [](bool known, std::string text) {
+    return Cell{known ? std::move(text) : std::string(kNothing)};
+  };
+  const bool limited = row.limit_rate > 0;
+  cells.push_back(cell(limited, percent_text(row.of_limit())));
+  if (columns.own_size) {
+    cells.push_back(cell(row.own_limit_rate > 0, percent_text(row.of_own_size())));
+  }
+  cells.push_back(cell(limited, time_text(row.t0_s())));
+}
+
 void append_result(const Row& row, const Columns& columns, std::vector<Cell>& cells) {
   const bench::Summary& summary = row.measured.summary;
   const Tone tone = row.valid() ? Tone::kPlain : Tone::kWarn;
@@ -109,15 +122,7 @@ void append_result(const Row& row, const Columns& columns, std::vector<Cell>& ce
   cells.push_back({percent_text(summary.noise), tone});
   cells.push_back({row.computes() ? scaled(row.work.flops, "FLOP") : bytes_text(row.work.bytes)});
   cells.push_back({rate_text(row, row.rate())});
-  const bool limited = row.limit_rate > 0;
-  if (columns.limit) {
-    cells.push_back({limited ? percent_text(row.of_limit()) : std::string(kNothing)});
-    const bool sized = row.own_limit_rate > 0;
-    if (columns.own_size) {
-      cells.push_back({sized ? percent_text(row.of_own_size()) : std::string(kNothing)});
-    }
-    cells.push_back({limited ? time_text(row.t0_s()) : std::string(kNothing)});
-  }
+  if (columns.limit) append_limit_cells(row, columns, cells);
   if (columns.peers) {
     const bench::PeerRow* const peer = best_peer(row);
     cells.push_back({peer == nullptr ? std::string(kNothing) : escape_for_terminal(peer->name)});
