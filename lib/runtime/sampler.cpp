@@ -64,7 +64,7 @@ double log_sum_exp(std::span<const float> logits, float largest) {
   double sum = 0;
   for (std::size_t first = 0; first < logits.size(); first += kRun) {
     const std::size_t count = std::min(kRun, logits.size() - first);
-    std::array<float, kRun> terms;
+    std::array<float, kRun> terms;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled next
     terms.fill(kLeast);
     for (std::size_t i = 0; i < count; ++i) {
       const float below = logits[first + i] - largest;
@@ -136,7 +136,7 @@ double uniform(std::uint64_t seed, std::uint64_t n) {
 
 std::int32_t argmax(std::span<const float> logits) {
   constexpr std::size_t kLanes = 64;
-  std::array<float, kLanes> largest;
+  std::array<float, kLanes> largest;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled next
   largest.fill(-std::numeric_limits<float>::infinity());
   for (std::size_t first = 0; first < logits.size(); first += kLanes) {
     const std::size_t count = std::min(kLanes, logits.size() - first);
