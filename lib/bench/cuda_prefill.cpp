@@ -47,9 +47,7 @@ class PrefillJob : public Job {
   Result<double> run(std::int64_t launches) override { return work_->run(launches); }
   [[nodiscard]] std::int64_t least_launches() const override { return work_->least_launches(); }
   [[nodiscard]] CacheState cache() const override { return data_->state; }
-  [[nodiscard]] std::string kernel() const override {
-    return cuda::prefill_kernel_name(params_);
-  }
+  [[nodiscard]] std::string kernel() const override { return cuda::prefill_kernel_name(params_); }
 
   Result<std::optional<Check>> check() override {
     KERNELPATH_TRY(seconds, run(1));

@@ -18,7 +18,8 @@ std::vector<PeerKind> peer_kinds() {
   return {
       {"cublas", "where libcublas.so.13 is installed", "cuBLAS's products beside gemv, on CUDA"},
       {"flashinfer", flashinfer, "FlashInfer's fa2 decode with and without tensor cores, on CUDA"},
-      {"torch", by_script, "PyTorch's scaled_dot_product_attention over K and V without pages", true},
+      {"torch", by_script, "PyTorch's scaled_dot_product_attention over K and V without pages",
+       true},
       {"cudnn", by_script, "cuDNN's paged attention through its Python frontend", true},
       {"xqa", by_script, "FlashInfer's xqa kernels, which its Python package compiles", true},
       {"flash-attention-3", by_script, "FlashAttention-3 with a KV cache in pages", true},

@@ -75,8 +75,8 @@ struct Shape {
   [[nodiscard]] bool is_ragged() const;
 };
 
-// Refuses sizes that no kernel can have (kUnavailable): heads that are no multiple of KV heads, rows
-// that do not fill blocks, contexts shorter than their new tokens, sizes beyond 2^50 bytes.
+// Refuses sizes that no kernel can have (kUnavailable): heads that are no multiple of KV heads,
+// rows that do not fill blocks, contexts shorter than their new tokens, sizes beyond 2^50 bytes.
 Result<void> check_shape(const Shape& shape);
 
 // What one launch must move and compute at least.
