@@ -25,15 +25,6 @@ using attention::KvLayout;
 class CudaAppend : public GpuTest {
  protected:
   template <class T>
-  T* upload(const std::vector<T>& values) {
-    const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(T));
-    auto buffer = cuda::Buffer::allocate(bytes);
-    expect_ok(buffer);
-    expect_ok(cuda::copy_to_device(buffer->data(), values.data(), bytes));
-    buffers_.push_back(std::move(*buffer));
-    return reinterpret_cast<T*>(buffers_.back().data());
-  }
-  template <class T>
   std::vector<T> download(const T* data, std::size_t count) {
     std::vector<T> out(count);
     expect_ok(cuda::copy_to_host(out.data(), data, static_cast<std::int64_t>(count * sizeof(T))));
@@ -46,9 +37,6 @@ class CudaAppend : public GpuTest {
     return out;
   }
   std::mt19937 random_{7};
-
- private:
-  std::vector<cuda::Buffer> buffers_;
 };
 
 std::vector<float> widened(const std::vector<std::uint16_t>& codes) {

@@ -111,15 +111,7 @@ HostMatrix make_matrix(const Form& form, std::int64_t rows, std::int64_t cols,
 
 class CudaGemv : public GpuTest {
  protected:
-  template <class T>
-  T* upload(const std::vector<T>& values) {
-    const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(T));
-    auto buffer = cuda::Buffer::allocate(bytes);
-    expect_ok(buffer);
-    expect_ok(cuda::copy_to_device(buffer->data(), values.data(), bytes));
-    buffers_.push_back(std::move(*buffer));
-    return reinterpret_cast<T*>(buffers_.back().data());
-  }
+  using GpuTest::upload;
   WeightMatrix upload(const HostMatrix& matrix) {
     WeightMatrix out = matrix.w;
     out.data = upload(matrix.data);
@@ -146,9 +138,6 @@ class CudaGemv : public GpuTest {
   void compare(const Form& form, std::int64_t rows, std::int64_t cols, std::int64_t tokens);
 
   std::mt19937 random_{11};
-
- private:
-  std::vector<cuda::Buffer> buffers_;
 };
 
 // x and y have strides of their own: what lies between their rows is NaN and stays as it is.

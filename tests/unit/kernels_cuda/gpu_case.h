@@ -9,15 +9,35 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace kernelpath::testing {
+
+// Asserts that a Result holds.
+template <class T>
+void expect_ok(const Result<T>& result) {
+  ASSERT_TRUE(result.has_value()) << result.error().text();
+}
 
 // Skips a test, with the reason printed, where there is no device.
 class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override;
+  // A copy on the device, which lives as long as the test.
+  template <class T>
+  T* upload(const std::vector<T>& values) {
+    const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(T));
+    auto buffer = kernels::cuda::Buffer::allocate(bytes);
+    expect_ok(buffer);
+    expect_ok(kernels::cuda::copy_to_device(buffer->data(), values.data(), bytes));
+    buffers_.push_back(std::move(*buffer));
+    return reinterpret_cast<T*>(buffers_.back().data());
+  }
   kernels::cuda::DeviceInfo device;
+
+ private:
+  std::vector<kernels::cuda::Buffer> buffers_;
 };
 
 // A case on the device: its queries rounded to `query_type`, its pages, tables and lengths copied.
@@ -59,12 +79,6 @@ class GpuCase {
   void* o_ = nullptr;
   float* lse_ = nullptr;
 };
-
-// Asserts that a Result holds.
-template <class T>
-void expect_ok(const Result<T>& result) {
-  ASSERT_TRUE(result.has_value()) << result.error().text();
-}
 
 // What outputs of these types may differ by: |got - wanted| <= tolerance * (1 + |wanted|).
 float tolerance_of(attention::DataType cache, attention::DataType query);
