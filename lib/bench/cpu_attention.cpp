@@ -1,5 +1,6 @@
 #include "bench/cpu_jobs.h"
 #include "bench/cpu_reads.h"
+#include "bench/matrix_data.h"
 #include "bench/paged_data.h"
 
 #include <utility>
@@ -24,13 +25,11 @@ Result<Cache> make_cache(CpuMachine& machine, const Shape& shape, std::int64_t p
   const kv::PageLayout k = page_layout(shape, shape.geometry.head_dim);
   const kv::PageLayout v = page_layout(shape, shape.geometry.v_head_dim);
   const BitPattern pattern = pattern_of(shape.kv_type);
-  const BitPattern scales = pattern_of(DataType::kFp8E4m3);
-  // Scales are positive.
-  const BitPattern positive{.mask = scales.mask & 0x7F7F7F7F7F7F7F7FULL, .base = scales.base};
+  const BitPattern scales = scale_pattern(kernels::ScaleFormat::kE4m3);
   KERNELPATH_TRY(k_data, machine.filled(pages * k.page_data_bytes(), pattern, "K of the cache"));
   KERNELPATH_TRY(v_data, machine.filled(pages * v.page_data_bytes(), pattern, "V of the cache"));
-  KERNELPATH_TRY(k_scales, machine.filled(pages * k.page_scale_bytes(), positive, "K scales"));
-  KERNELPATH_TRY(v_scales, machine.filled(pages * v.page_scale_bytes(), positive, "V scales"));
+  KERNELPATH_TRY(k_scales, machine.filled(pages * k.page_scale_bytes(), scales, "K scales"));
+  KERNELPATH_TRY(v_scales, machine.filled(pages * v.page_scale_bytes(), scales, "V scales"));
   return Cache{.k = std::move(k_data),
                .v = std::move(v_data),
                .k_scales = std::move(k_scales),
@@ -61,8 +60,7 @@ class AttentionJob : public OpsJob {
   [[nodiscard]] CacheState cache() const override { return state_; }
 
   Result<std::optional<Check>> check() override {
-    KERNELPATH_TRY(seconds, run(1));
-    static_cast<void>(seconds);
+    KERNELPATH_CHECK_OK(run(1));
     const std::vector<CheckPoint> points = check_points(shape_);
     const attention::Geometry& g = shape_.geometry;
     const std::int64_t width = g.num_heads * g.v_head_dim;
@@ -175,9 +173,7 @@ class AttentionJob : public OpsJob {
 
 Result<std::unique_ptr<Job>> make_cpu_attention_job(CpuMachine& machine, const Shape& shape,
                                                     bool cold) {
-  auto job = std::make_unique<AttentionJob>(machine, shape);
-  KERNELPATH_CHECK_OK(job->prepare(cold));
-  return job;
+  return prepared<AttentionJob>(machine, shape, cold);
 }
 
 }  // namespace kernelpath::bench

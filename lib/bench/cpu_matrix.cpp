@@ -3,7 +3,7 @@
 #include "bench/cpu_reads.h"
 #include "bench/matrix_data.h"
 
-#include <cmath>
+#include <algorithm>
 #include <utility>
 
 // gemv and matrix-rate with the engine's matrix kernels on the CPU.
@@ -63,25 +63,23 @@ class MatrixJob : public OpsJob {
 
   // Rows from all of the matrix against sums in float64 of the values that are stored.
   Result<std::optional<Check>> check() override {
-    KERNELPATH_TRY(seconds, run(1));
-    static_cast<void>(seconds);
+    KERNELPATH_CHECK_OK(run(1));
     const WeightMatrix& matrix = matrices_[static_cast<std::size_t>(last_pass() % copies_)];
     constexpr std::int64_t kMostRows = 64;
     constexpr std::int64_t kMostTokens = 4;
     const std::int64_t rows = std::min(shape_.rows, kMostRows);
     const std::int64_t tokens = std::min(shape_.batch, kMostTokens);
     std::vector<float> weights(static_cast<std::size_t>(shape_.cols));
-    double error = 0;
+    Worst error;
     for (std::int64_t i = 0; i < rows; ++i) {
       const std::int64_t row = sampled(i, rows, shape_.rows);
       kernels::dequantize_row(matrix, row, weights.data());
       for (std::int64_t j = 0; j < tokens; ++j) {
-        const double one = error_of(weights, row, sampled(j, tokens, shape_.batch));
-        error = one > error || std::isnan(one) ? one : error;
+        error.add(error_of(weights, row, sampled(j, tokens, shape_.batch)));
       }
     }
     // Float32 sums are good for 1e-6; kernels for many tokens may round activations to bf16.
-    return Check{.error = error,
+    return Check{.error = error.value(),
                  .bound = shape_.batch > 1 ? 0x1p-8 : 1e-5,
                  .against = std::to_string(rows * tokens) + " sums in float64"};
   }
@@ -133,9 +131,7 @@ class MatrixJob : public OpsJob {
 
 Result<std::unique_ptr<Job>> make_cpu_matrix_job(CpuMachine& machine, const Shape& shape,
                                                  bool cold) {
-  auto job = std::make_unique<MatrixJob>(machine, shape);
-  KERNELPATH_CHECK_OK(job->prepare(cold));
-  return job;
+  return prepared<MatrixJob>(machine, shape, cold);
 }
 
 }  // namespace kernelpath::bench

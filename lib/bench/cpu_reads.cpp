@@ -56,8 +56,7 @@ class MemoryJob : public Job {
   [[nodiscard]] std::string kernel() const override { return work_.kernel; }
   [[nodiscard]] CacheState cache() const override { return work_.cache; }
   Result<std::optional<Check>> check() override {
-    KERNELPATH_TRY(seconds, work_.timed->run(1));
-    static_cast<void>(seconds);
+    KERNELPATH_CHECK_OK(work_.timed->run(1));
     return work_.check();
   }
   Result<OwnLimit> limit() override {

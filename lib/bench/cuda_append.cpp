@@ -1,9 +1,6 @@
-#include "base/checked.h"
-#include "base/float_types.h"
-#include "bench/cuda_decode_data.h"
+#include "bench/append_data.h"
+#include "bench/cuda_attention_data.h"
 #include "bench/cuda_jobs.h"
-#include "bench/paged_data.h"
-#include "kernels/cpu/stored_value.h"
 #include "kernels/cuda/append.h"
 
 #include <utility>
@@ -16,57 +13,46 @@ namespace {
 
 namespace cuda = kernels::cuda;
 
-class AppendJob : public Job {
+class AppendJob : public GraphJob {
  public:
-  AppendJob(CudaMachine& machine, Shape shape) : machine_(&machine), shape_(std::move(shape)) {}
+  AppendJob(CudaMachine& machine, Shape shape)
+      : GraphJob(machine),
+        shape_(std::move(shape)),
+        k_layout_(page_layout(shape_, shape_.geometry.head_dim)),
+        v_layout_(page_layout(shape_, shape_.geometry.v_head_dim)) {}
 
   Result<void> prepare(bool cold) {
     KERNELPATH_CHECK_OK(cuda::check_append(params_of(0)));
     const auto bytes = static_cast<std::int64_t>(work_of(shape_).bytes);
-    copies_ = machine_->copies(bytes, cold);
-    state_ = machine_->state(bytes, copies_);
-    const attention::Geometry& g = shape_.geometry;
+    copies_ = machine().copies(bytes, cold);
+    state_ = machine().state(bytes, copies_);
     const std::int64_t tokens = shape_.batch * copies_;
-    pages_ = ceil_div(tokens, shape_.page_size);
-    KERNELPATH_CHECK_OK(fill(k_, tokens * k_width() * 2, pattern_of(shape_.dtype)));
-    KERNELPATH_CHECK_OK(fill(v_, tokens * v_width() * 2, pattern_of(shape_.dtype)));
-    const kv::PageLayout k = page_layout(shape_, g.head_dim);
-    const kv::PageLayout v = page_layout(shape_, g.v_head_dim);
-    KERNELPATH_CHECK_OK(fill(k_cache_, pages_ * k.page_data_bytes(), kAnyBits));
-    KERNELPATH_CHECK_OK(fill(v_cache_, pages_ * v.page_data_bytes(), kAnyBits));
-    KERNELPATH_CHECK_OK(fill(k_scales_, pages_ * k.page_scale_bytes(), kAnyBits));
-    KERNELPATH_CHECK_OK(fill(v_scales_, pages_ * v.page_scale_bytes(), kAnyBits));
-    for (const std::int32_t slot : random_order(pages_ * shape_.page_size, 3)) {
-      if (static_cast<std::int64_t>(host_slots_.size()) < tokens) host_slots_.push_back(slot);
-    }
-    KERNELPATH_TRY(slots, machine_->copied(std::span<const std::int64_t>(host_slots_)));
+    const std::int64_t pages = append_pages(shape_, copies_);
+    KERNELPATH_CHECK_OK(fill(k_, tokens * token_elements(k_layout_) * 2, pattern_of(shape_.dtype)));
+    KERNELPATH_CHECK_OK(fill(v_, tokens * token_elements(v_layout_) * 2, pattern_of(shape_.dtype)));
+    KERNELPATH_CHECK_OK(fill(k_cache_, pages * k_layout_.page_data_bytes(), kAnyBits));
+    KERNELPATH_CHECK_OK(fill(v_cache_, pages * v_layout_.page_data_bytes(), kAnyBits));
+    KERNELPATH_CHECK_OK(fill(k_scales_, pages * k_layout_.page_scale_bytes(), kAnyBits));
+    KERNELPATH_CHECK_OK(fill(v_scales_, pages * v_layout_.page_scale_bytes(), kAnyBits));
+    host_slots_ = append_slots(shape_, copies_);
+    KERNELPATH_TRY(slots, machine().copied(std::span<const std::int64_t>(host_slots_)));
     slots_ = std::move(slots);
-    KERNELPATH_TRY(
-        work, GraphWorkload::capture(*machine_, {.before = {},
-                                                 .launch =
-                                                     [this](std::int64_t pass, StreamView stream) {
-                                                       return cuda::launch_append(
-                                                           params_of(pass % copies_), stream);
-                                                     },
-                                                 .launches = copies_}));
-    work_ = std::move(work);
-    return {};
+    return capture({.before = {},
+                    .launch =
+                        [this](std::int64_t pass, StreamView stream) {
+                          return cuda::launch_append(params_of(pass % copies_), stream);
+                        },
+                    .launches = copies_});
   }
 
-  Result<double> run(std::int64_t launches) override { return work_->run(launches); }
-  [[nodiscard]] std::int64_t least_launches() const override { return work_->least_launches(); }
   [[nodiscard]] CacheState cache() const override { return state_; }
   [[nodiscard]] std::string kernel() const override { return "append"; }
 
   Result<std::optional<Check>> check() override {
-    KERNELPATH_TRY(seconds, run(1));
-    static_cast<void>(seconds);
-    const attention::Geometry& g = shape_.geometry;
+    KERNELPATH_CHECK_OK(run(1));
     Difference difference;
-    KERNELPATH_CHECK_OK(
-        compare({k_.data(), k_cache_, k_scales_, page_layout(shape_, g.head_dim)}, difference));
-    KERNELPATH_CHECK_OK(
-        compare({v_.data(), v_cache_, v_scales_, page_layout(shape_, g.v_head_dim)}, difference));
+    KERNELPATH_CHECK_OK(compare({k_.data(), k_cache_, k_scales_, k_layout_}, difference));
+    KERNELPATH_CHECK_OK(compare({v_.data(), v_cache_, v_scales_, v_layout_}, difference));
     return Check{.error = difference.relative(),
                  .bound = append_bound(shape_.kv_type),
                  .against = "what was to be written"};
@@ -79,7 +65,7 @@ class AppendJob : public Job {
     KERNELPATH_CHECK_OK(fill(copy_to_, half * copies_, kAnyBits));
     KERNELPATH_TRY(
         workload,
-        GraphWorkload::capture(*machine_, {.before = {},
+        GraphWorkload::capture(machine(), {.before = {},
                                            .launch =
                                                [this, half](std::int64_t pass, StreamView stream) {
                                                  const std::int64_t at = pass % copies_ * half;
@@ -101,19 +87,6 @@ class AppendJob : public Job {
     kv::PageLayout layout;
   };
 
-  [[nodiscard]] std::int64_t k_width() const {
-    return shape_.geometry.num_kv_heads * shape_.geometry.head_dim;
-  }
-  [[nodiscard]] std::int64_t v_width() const {
-    return shape_.geometry.num_kv_heads * shape_.geometry.v_head_dim;
-  }
-
-  Result<void> fill(Buffer& buffer, std::int64_t bytes, const BitPattern& pattern) {
-    KERNELPATH_TRY(filled, machine_->filled(bytes, pattern));
-    buffer = std::move(filled);
-    return {};
-  }
-
   [[nodiscard]] cuda::RopeAppendParams params_of(std::int64_t copy) const {
     const attention::Geometry& g = shape_.geometry;
     cuda::RopeAppendParams out;
@@ -122,13 +95,12 @@ class AppendJob : public Job {
     out.head_dim = g.head_dim;
     out.v_head_dim = g.v_head_dim;
     out.type = shape_.dtype;
-    out.k = k_.data() + copy * shape_.batch * k_width() * 2;
-    out.v = v_.data() + copy * shape_.batch * v_width() * 2;
+    out.k = k_.data() + copy * shape_.batch * token_elements(k_layout_) * 2;
+    out.v = v_.data() + copy * shape_.batch * token_elements(v_layout_) * 2;
     out.slot_mapping = reinterpret_cast<const std::int64_t*>(slots_.data()) + copy * shape_.batch;
     out.page_size = shape_.page_size;
-    out.k_rows = kv::paged_rows(page_layout(shape_, g.head_dim), k_cache_.data(), k_scales_.data());
-    out.v_rows =
-        kv::paged_rows(page_layout(shape_, g.v_head_dim), v_cache_.data(), v_scales_.data());
+    out.k_rows = kv::paged_rows(k_layout_, k_cache_.data(), k_scales_.data());
+    out.v_rows = kv::paged_rows(v_layout_, v_cache_.data(), v_scales_.data());
     return out;
   }
 
@@ -141,28 +113,20 @@ class AppendJob : public Job {
       KERNELPATH_CHECK_OK(
           cuda::copy_to_host(scales.data(), side.scales.data(), side.scales.bytes()));
     }
-    const kv::PageLayout& layout = side.layout;
-    const std::int64_t width = layout.num_heads * layout.head_dim;
-    std::vector<std::uint16_t> codes(static_cast<std::size_t>(shape_.batch * width));
-    KERNELPATH_CHECK_OK(cuda::copy_to_host(codes.data(), side.written, shape_.batch * width * 2));
-    const std::vector<float> expected = widened(shape_.dtype, codes);
-    const attention::PagedRows rows = kv::paged_rows(layout, cache.data(), scales.data());
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      const auto index = static_cast<std::int64_t>(i);
-      const std::int64_t slot = host_slots_[static_cast<std::size_t>(index / width)];
-      const std::int64_t head = index % width / layout.head_dim;
-      const std::int64_t element = slot / layout.page_size * rows.page_stride +
-                                   slot % layout.page_size * rows.token_stride +
-                                   head * rows.head_stride + index % layout.head_dim;
-      difference.add(kernels::cpu::stored_element(rows, element), expected[i]);
-    }
+    const std::int64_t count = shape_.batch * token_elements(side.layout);
+    std::vector<std::uint16_t> codes(static_cast<std::size_t>(count));
+    KERNELPATH_CHECK_OK(cuda::copy_to_host(codes.data(), side.written, count * 2));
+    const std::span<const std::int64_t> slots(host_slots_.data(),
+                                              static_cast<std::size_t>(shape_.batch));
+    compare_appended({side.layout, cache.data(), scales.data()}, slots,
+                     widened(shape_.dtype, codes).data(), difference);
     return {};
   }
 
-  CudaMachine* machine_;
   Shape shape_;
+  kv::PageLayout k_layout_;
+  kv::PageLayout v_layout_;
   std::int64_t copies_ = 1;
-  std::int64_t pages_ = 0;
   Buffer k_;
   Buffer v_;
   Buffer k_cache_;
@@ -173,7 +137,6 @@ class AppendJob : public Job {
   Buffer copy_from_;
   Buffer copy_to_;
   std::vector<std::int64_t> host_slots_;  // [copies, batch]
-  std::unique_ptr<GraphWorkload> work_;
   CacheState state_ = CacheState::kMemory;
 };
 
@@ -181,9 +144,7 @@ class AppendJob : public Job {
 
 Result<std::unique_ptr<Job>> make_cuda_append_job(CudaMachine& machine, const Shape& shape,
                                                   bool cold) {
-  auto job = std::make_unique<AppendJob>(machine, shape);
-  KERNELPATH_CHECK_OK(job->prepare(cold));
-  return job;
+  return prepared<AppendJob>(machine, shape, cold);
 }
 
 }  // namespace kernelpath::bench

@@ -1,6 +1,6 @@
 #include "base/checked.h"
 #include "bench/cublas.h"
-#include "bench/cuda_decode_data.h"
+#include "bench/cuda_attention_data.h"
 #include "bench/cuda_jobs.h"
 #include "bench/matrix_data.h"
 #include "bench/paged_data.h"
@@ -9,7 +9,6 @@
 #include "kernels/cuda/gemv.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -51,9 +50,9 @@ class CublasWorkload : public Workload {
   std::unique_ptr<GraphWorkload> work_;
 };
 
-class GemvJob : public Job {
+class GemvJob : public GraphJob {
  public:
-  GemvJob(CudaMachine& machine, Shape shape) : machine_(&machine), shape_(std::move(shape)) {
+  GemvJob(CudaMachine& machine, Shape shape) : GraphJob(machine), shape_(std::move(shape)) {
     const WeightType& type = *shape_.weight;
     matrix_.format = type.format;
     matrix_.rows = shape_.rows;
@@ -68,28 +67,23 @@ class GemvJob : public Job {
   }
 
   Result<void> prepare(bool cold) {
-    KERNELPATH_CHECK_OK(cuda::check_gemv(params_of(0), machine_->info()));
-    copies_ = machine_->copies(weight_bytes(), cold);
-    state_ = machine_->state(weight_bytes(), copies_);
+    KERNELPATH_CHECK_OK(cuda::check_gemv(params_of(0), machine().info()));
+    copies_ = machine().copies(weight_bytes(), cold);
+    state_ = machine().state(weight_bytes(), copies_);
     KERNELPATH_CHECK_OK(fill(weights_, weight_bytes() * copies_, weight_pattern(matrix_.format)));
     KERNELPATH_CHECK_OK(
         fill(scales_, scale_table_bytes() * copies_, scale_pattern(matrix_.scale_format)));
     KERNELPATH_CHECK_OK(fill(x_, shape_.batch * shape_.cols * 2, pattern_of(shape_.dtype)));
     KERNELPATH_CHECK_OK(fill(y_, shape_.batch * shape_.rows * 2, kAnyBits));
-    KERNELPATH_TRY(work, GraphWorkload::capture(
-                             *machine_, {.before = {},
-                                         .launch =
-                                             [this](std::int64_t pass, StreamView stream) {
-                                               return cuda::launch_gemv(params_of(pass % copies_),
-                                                                        machine_->info(), stream);
-                                             },
-                                         .launches = copies_}));
-    work_ = std::move(work);
-    return {};
+    return capture({.before = {},
+                    .launch =
+                        [this](std::int64_t pass, StreamView stream) {
+                          return cuda::launch_gemv(params_of(pass % copies_), machine().info(),
+                                                   stream);
+                        },
+                    .launches = copies_});
   }
 
-  Result<double> run(std::int64_t launches) override { return work_->run(launches); }
-  [[nodiscard]] std::int64_t least_launches() const override { return work_->least_launches(); }
   [[nodiscard]] CacheState cache() const override { return state_; }
   [[nodiscard]] std::string kernel() const override {
     return cuda::gemv_kernel_name(matrix_.format);
@@ -97,40 +91,38 @@ class GemvJob : public Job {
 
   // Rows from all of the first copy against sums in float64 of the values that are stored.
   Result<std::optional<Check>> check() override {
-    KERNELPATH_TRY(seconds, run(1));
-    static_cast<void>(seconds);
+    KERNELPATH_CHECK_OK(run(1));
     KERNELPATH_TRY(x, values(x_, shape_.batch * shape_.cols));
     KERNELPATH_TRY(y, values(y_, shape_.batch * shape_.rows));
     constexpr std::int64_t kMostRows = 64;
     const std::int64_t rows = std::min(shape_.rows, kMostRows);
     std::vector<float> weights(static_cast<std::size_t>(shape_.cols));
-    double error = 0;
+    Worst error;
     for (std::int64_t i = 0; i < rows; ++i) {
       const std::int64_t row = sampled(i, rows, shape_.rows);
       KERNELPATH_CHECK_OK(read_row(row, weights.data()));
       for (std::int64_t token = 0; token < shape_.batch; ++token) {
         const std::span<const float> activations(x.data() + token * shape_.cols, weights.size());
         const auto at = static_cast<std::size_t>(token * shape_.rows + row);
-        const double one = output_error(weights, activations, y[at]);
-        error = one > error || std::isnan(one) ? one : error;
+        error.add(output_error(weights, activations, y[at]));
       }
     }
     constexpr double kBound = 4e-3;  // outputs are rounded to bf16 or f16
-    return Check{.error = error,
+    return Check{.error = error.value(),
                  .bound = kBound,
                  .against = std::to_string(rows * shape_.batch) + " sums in float64"};
   }
 
   // The same weights, and nothing but their reading.
   Result<OwnLimit> limit() override {
-    KERNELPATH_TRY(rate, machine_->linear_ceiling());
+    KERNELPATH_TRY(rate, machine().linear_ceiling());
     KERNELPATH_TRY(workload, GraphWorkload::capture(
-                                 *machine_, {.before = {},
+                                 machine(), {.before = {},
                                              .launch =
                                                  [this](std::int64_t pass, StreamView stream) {
                                                    return cuda::launch_linear_read(
                                                        weights_of(pass % copies_), weight_bytes(),
-                                                       machine_->sink(), stream);
+                                                       machine().sink(), stream);
                                                  },
                                              .launches = copies_}));
     return OwnLimit{.kind = LimitKind::kLinearRead,
@@ -176,12 +168,6 @@ class GemvJob : public Job {
     return out;
   }
 
-  Result<void> fill(Buffer& buffer, std::int64_t bytes, const BitPattern& pattern) {
-    KERNELPATH_TRY(filled, machine_->filled(bytes, pattern));
-    buffer = std::move(filled);
-    return {};
-  }
-
   [[nodiscard]] Result<std::vector<float>> values(const Buffer& buffer, std::int64_t count) const {
     std::vector<std::uint16_t> codes(static_cast<std::size_t>(count));
     KERNELPATH_CHECK_OK(cuda::copy_to_host(codes.data(), buffer.data(), count * 2));
@@ -210,7 +196,7 @@ class GemvJob : public Job {
   // cuBLAS, whose output is compared with ours first.
   Result<std::unique_ptr<Workload>> cublas() {
     KERNELPATH_CHECK_OK(fill(peer_y_, y_.bytes(), kAnyBits));
-    KERNELPATH_TRY(workload, CublasWorkload::make(*machine_, copies_, [this](std::int64_t copy) {
+    KERNELPATH_TRY(workload, CublasWorkload::make(machine(), copies_, [this](std::int64_t copy) {
                      return CublasCall{.type = shape_.dtype,
                                        .rows = shape_.rows,
                                        .cols = shape_.cols,
@@ -233,7 +219,6 @@ class GemvJob : public Job {
          .message = "its output differs from ours by " + std::to_string(difference.relative())});
   }
 
-  CudaMachine* machine_;
   Shape shape_;
   WeightMatrix matrix_;  // without pointers
   std::int64_t copies_ = 1;
@@ -242,7 +227,6 @@ class GemvJob : public Job {
   Buffer x_;
   Buffer y_;
   Buffer peer_y_;
-  std::unique_ptr<GraphWorkload> work_;
   CacheState state_ = CacheState::kMemory;
 };
 
@@ -250,9 +234,7 @@ class GemvJob : public Job {
 
 Result<std::unique_ptr<Job>> make_cuda_gemv_job(CudaMachine& machine, const Shape& shape,
                                                 bool cold) {
-  auto job = std::make_unique<GemvJob>(machine, shape);
-  KERNELPATH_CHECK_OK(job->prepare(cold));
-  return job;
+  return prepared<GemvJob>(machine, shape, cold);
 }
 
 }  // namespace kernelpath::bench

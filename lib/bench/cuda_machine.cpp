@@ -240,4 +240,16 @@ Result<double> GraphWorkload::run(std::int64_t launches) {
   return microseconds * 1e-6 * static_cast<double>(launches) / static_cast<double>(done);
 }
 
+Result<void> GraphJob::capture(GraphWorkload::Body body) {
+  KERNELPATH_TRY(work, GraphWorkload::capture(*machine_, std::move(body)));
+  work_ = std::move(work);
+  return {};
+}
+
+Result<void> GraphJob::fill(Buffer& buffer, std::int64_t bytes, const BitPattern& pattern) {
+  KERNELPATH_TRY(filled, machine_->filled(bytes, pattern));
+  buffer = std::move(filled);
+  return {};
+}
+
 }  // namespace kernelpath::bench

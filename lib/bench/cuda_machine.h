@@ -102,4 +102,23 @@ class GraphWorkload : public Workload {
   kernels::cuda::Graph graph_;
 };
 
+// A job whose launches are captured once its data are in place.
+class GraphJob : public Job {
+ public:
+  explicit GraphJob(CudaMachine& machine) : machine_(&machine) {}
+  Result<double> run(std::int64_t launches) override { return work_->run(launches); }
+  [[nodiscard]] std::int64_t least_launches() const override { return work_->least_launches(); }
+
+ protected:
+  [[nodiscard]] CudaMachine& machine() const { return *machine_; }
+  // What run() launches; the last step of prepare().
+  Result<void> capture(GraphWorkload::Body body);
+  // Gives `buffer` memory of `bytes` with random contents.
+  Result<void> fill(Buffer& buffer, std::int64_t bytes, const BitPattern& pattern);
+
+ private:
+  CudaMachine* machine_;
+  std::unique_ptr<GraphWorkload> work_;
+};
+
 }  // namespace kernelpath::bench

@@ -1,10 +1,9 @@
 #include "bench/cublas.h"
-#include "bench/cuda_decode_data.h"
+#include "bench/cuda_attention_data.h"
 #include "bench/cuda_jobs.h"
 #include "bench/matrix_data.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -15,12 +14,12 @@ namespace {
 
 namespace cuda = kernels::cuda;
 
-class MatrixJob : public Job {
+class MatrixJob : public GraphJob {
  public:
-  MatrixJob(CudaMachine& machine, Shape shape) : machine_(&machine), shape_(std::move(shape)) {}
+  MatrixJob(CudaMachine& machine, Shape shape) : GraphJob(machine), shape_(std::move(shape)) {}
 
-  Result<void> prepare() {
-    Result<std::unique_ptr<Cublas>> cublas = Cublas::make(*machine_);
+  Result<void> prepare(bool /*cold*/) {
+    Result<std::unique_ptr<Cublas>> cublas = Cublas::make(machine());
     if (!cublas) {
       Error error = std::move(cublas).error();
       error.message = "matrix-rate is cuBLAS's on CUDA: " + error.message;
@@ -37,50 +36,36 @@ class MatrixJob : public Job {
     KERNELPATH_CHECK_OK(fill(w_, shape_.rows * shape_.cols * 2, pattern));
     KERNELPATH_CHECK_OK(fill(x_, shape_.batch * shape_.cols * 2, pattern));
     KERNELPATH_CHECK_OK(fill(y_, shape_.batch * shape_.rows * 2, pattern));
-    KERNELPATH_TRY(
-        work, GraphWorkload::capture(
-                  *machine_,
-                  {.before = {}, .launch = [this](std::int64_t /*pass*/, StreamView /*stream*/) {
-                     return launch();
-                   }}));
-    work_ = std::move(work);
-    return {};
+    return capture({.before = {}, .launch = [this](std::int64_t /*pass*/, StreamView /*stream*/) {
+                      return launch();
+                    }});
   }
 
-  Result<double> run(std::int64_t launches) override { return work_->run(launches); }
-  [[nodiscard]] std::int64_t least_launches() const override { return work_->least_launches(); }
   [[nodiscard]] CacheState cache() const override {
-    return machine_->state(w_.bytes() + x_.bytes() + y_.bytes(), 1);
+    return machine().state(w_.bytes() + x_.bytes() + y_.bytes(), 1);
   }
   [[nodiscard]] std::string kernel() const override { return "cuBLAS"; }
   Result<OwnLimit> limit() override { return OwnLimit{}; }
 
   // The first output of the first tokens against a sum in float64.
   Result<std::optional<Check>> check() override {
-    KERNELPATH_TRY(seconds, run(1));
-    static_cast<void>(seconds);
+    KERNELPATH_CHECK_OK(run(1));
     constexpr std::int64_t kMostTokens = 8;
     const std::int64_t tokens = std::min(shape_.batch, kMostTokens);
     KERNELPATH_TRY(w, row(w_, 0, shape_.cols));
-    double error = 0;
+    Worst error;
     for (std::int64_t token = 0; token < tokens; ++token) {
       KERNELPATH_TRY(x, row(x_, token * shape_.cols, shape_.cols));
       KERNELPATH_TRY(y, row(y_, token * shape_.rows, 1));
-      const double one = output_error(w, x, y.front());
-      error = one > error || std::isnan(one) ? one : error;
+      error.add(output_error(w, x, y.front()));
     }
     constexpr double kBound = 4e-3;  // outputs are rounded to bf16
-    return Check{
-        .error = error, .bound = kBound, .against = std::to_string(tokens) + " sums in float64"};
+    return Check{.error = error.value(),
+                 .bound = kBound,
+                 .against = std::to_string(tokens) + " sums in float64"};
   }
 
  private:
-  Result<void> fill(Buffer& buffer, std::int64_t bytes, const BitPattern& pattern) {
-    KERNELPATH_TRY(filled, machine_->filled(bytes, pattern));
-    buffer = std::move(filled);
-    return {};
-  }
-
   static Result<std::vector<float>> row(const Buffer& buffer, std::int64_t first,
                                         std::int64_t count) {
     std::vector<std::uint16_t> codes(static_cast<std::size_t>(count));
@@ -98,21 +83,17 @@ class MatrixJob : public Job {
                               .y = y_.data()});
   }
 
-  CudaMachine* machine_;
   Shape shape_;
   Buffer w_;
   Buffer x_;
   Buffer y_;
   std::unique_ptr<Cublas> cublas_;
-  std::unique_ptr<GraphWorkload> work_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Job>> make_cuda_matrix_job(CudaMachine& machine, const Shape& shape) {
-  auto job = std::make_unique<MatrixJob>(machine, shape);
-  KERNELPATH_CHECK_OK(job->prepare());
-  return job;
+  return prepared<MatrixJob>(machine, shape, false);
 }
 
 }  // namespace kernelpath::bench

@@ -10,15 +10,15 @@ namespace {
 
 namespace cuda = kernels::cuda;
 
-class MemoryJob : public Job {
+class MemoryJob : public GraphJob {
  public:
-  MemoryJob(CudaMachine& machine, Shape shape) : machine_(&machine), shape_(std::move(shape)) {}
+  MemoryJob(CudaMachine& machine, Shape shape) : GraphJob(machine), shape_(std::move(shape)) {}
 
   Result<void> prepare(bool cold) {
     const bool copies_memory = shape_.kind == CaseKind::kCopy;
-    copies_ = machine_->copies(shape_.bytes, cold);
-    state_ = machine_->state(shape_.bytes, copies_);
-    KERNELPATH_TRY(data, machine_->filled(shape_.bytes * copies_, kAnyBits));
+    copies_ = machine().copies(shape_.bytes, cold);
+    state_ = machine().state(shape_.bytes, copies_);
+    KERNELPATH_TRY(data, machine().filled(shape_.bytes * copies_, kAnyBits));
     data_ = std::move(data);
     if (copies_memory) {
       KERNELPATH_TRY(target, Buffer::allocate(shape_.bytes * copies_));
@@ -26,16 +26,12 @@ class MemoryJob : public Job {
     }
     if (shape_.order == ReadOrder::kGather) {
       const std::vector<std::int32_t> order = random_order(shape_.bytes / shape_.run_bytes, 5);
-      KERNELPATH_TRY(table, machine_->copied(std::span(order)));
+      KERNELPATH_TRY(table, machine().copied(std::span(order)));
       table_ = std::move(table);
     }
-    KERNELPATH_TRY(work, GraphWorkload::capture(*machine_, body(shape_.order)));
-    work_ = std::move(work);
-    return {};
+    return capture(body(shape_.order));
   }
 
-  Result<double> run(std::int64_t launches) override { return work_->run(launches); }
-  [[nodiscard]] std::int64_t least_launches() const override { return work_->least_launches(); }
   [[nodiscard]] CacheState cache() const override { return state_; }
   [[nodiscard]] std::string kernel() const override {
     if (shape_.kind == CaseKind::kCopy) return "cudaMemcpyAsync";
@@ -45,8 +41,7 @@ class MemoryJob : public Job {
   // What a kernel that only reads has read cannot be seen; a copy can.
   Result<std::optional<Check>> check() override {
     if (shape_.kind != CaseKind::kCopy) return std::nullopt;
-    KERNELPATH_TRY(seconds, run(1));
-    static_cast<void>(seconds);
+    KERNELPATH_CHECK_OK(run(1));
     constexpr std::int64_t kMost = std::int64_t{1} << 24;
     const std::int64_t bytes = std::min(shape_.bytes, kMost);
     std::vector<std::byte> from(static_cast<std::size_t>(bytes));
@@ -58,7 +53,7 @@ class MemoryJob : public Job {
 
   Result<OwnLimit> limit() override {
     if (shape_.order != ReadOrder::kGather) return OwnLimit{};
-    KERNELPATH_TRY(linear, GraphWorkload::capture(*machine_, body(ReadOrder::kLinear)));
+    KERNELPATH_TRY(linear, GraphWorkload::capture(machine(), body(ReadOrder::kLinear)));
     return OwnLimit{.kind = LimitKind::kLinearRead,
                     .workload = std::move(linear),
                     .amount = static_cast<double>(shape_.bytes)};
@@ -74,7 +69,7 @@ class MemoryJob : public Job {
                                             stream);
               }
               if (order == ReadOrder::kLinear) {
-                return cuda::launch_linear_read(data_.data() + at, shape_.bytes, machine_->sink(),
+                return cuda::launch_linear_read(data_.data() + at, shape_.bytes, machine().sink(),
                                                 stream);
               }
               return cuda::launch_gather_read(
@@ -82,18 +77,16 @@ class MemoryJob : public Job {
                    .table = reinterpret_cast<const std::int32_t*>(table_.data()),
                    .num_runs = shape_.bytes / shape_.run_bytes,
                    .run_bytes = shape_.run_bytes},
-                  machine_->sink(), stream);
+                  machine().sink(), stream);
             },
             .launches = copies_};
   }
 
-  CudaMachine* machine_;
   Shape shape_;
   std::int64_t copies_ = 1;
   Buffer data_;
   Buffer target_;
   Buffer table_;
-  std::unique_ptr<GraphWorkload> work_;
   CacheState state_ = CacheState::kMemory;
 };
 
@@ -101,9 +94,7 @@ class MemoryJob : public Job {
 
 Result<std::unique_ptr<Job>> make_cuda_memory_job(CudaMachine& machine, const Shape& shape,
                                                   bool cold) {
-  auto job = std::make_unique<MemoryJob>(machine, shape);
-  KERNELPATH_CHECK_OK(job->prepare(cold));
-  return job;
+  return prepared<MemoryJob>(machine, shape, cold);
 }
 
 }  // namespace kernelpath::bench

@@ -17,7 +17,7 @@ using flashinfer_peer::Decode;
 using flashinfer_peer::DecodeProblem;
 
 // Why FlashInfer cannot do what the shape asks for; "" if it can.
-std::string refusal(const Shape& shape, const CudaDecodeData& data) {
+std::string refusal(const Shape& shape, const CudaAttentionData& data) {
   const attention::Geometry& g = shape.geometry;
   if (shape.query_tokens != 1) return "several query tokens are not compared";
   if (g.window > 0 || g.chunk > 0 || g.softcap > 0 || shape.sinks) {
@@ -38,7 +38,7 @@ class FlashInferWorkload : public Workload {
  public:
   // Null with `reason` set where it does not go.
   static std::unique_ptr<FlashInferWorkload> make(CudaMachine& machine, const Shape& shape,
-                                                  const CudaDecodeData& data, bool tensor_cores,
+                                                  const CudaAttentionData& data, bool tensor_cores,
                                                   std::string& reason) {
     std::unique_ptr<FlashInferWorkload> out(new FlashInferWorkload);
     const Result<void> prepared = out->prepare(machine, shape, data, tensor_cores);
@@ -77,7 +77,7 @@ class FlashInferWorkload : public Workload {
     return {};
   }
 
-  [[nodiscard]] DecodeProblem problem(const Shape& shape, const CudaDecodeData& data) const {
+  [[nodiscard]] DecodeProblem problem(const Shape& shape, const CudaAttentionData& data) const {
     const auto integers = [](const Buffer& buffer) {
       return reinterpret_cast<const std::int32_t*>(buffer.data());
     };
@@ -106,7 +106,7 @@ class FlashInferWorkload : public Workload {
     return out;
   }
 
-  Result<void> prepare(CudaMachine& machine, const Shape& shape, const CudaDecodeData& data,
+  Result<void> prepare(CudaMachine& machine, const Shape& shape, const CudaAttentionData& data,
                        bool tensor_cores) {
     KERNELPATH_CHECK_OK(make_tables(machine, shape, data.plan));
     KERNELPATH_TRY(output, Buffer::allocate(data.o.bytes()));
@@ -154,9 +154,8 @@ class FlashInferWorkload : public Workload {
 
   // Its output against ours, which was compared with the reference: a peer that computes something
   // else is no peer.
-  Result<void> check(const CudaDecodeData& data) {
-    KERNELPATH_TRY(seconds, run(1));
-    static_cast<void>(seconds);
+  Result<void> check(const CudaAttentionData& data) {
+    KERNELPATH_CHECK_OK(run(1));
     const auto count = static_cast<std::size_t>(data.o.bytes() / 2);
     std::vector<std::uint16_t> own(count);
     std::vector<std::uint16_t> other(count);
@@ -192,7 +191,7 @@ class FlashInferWorkload : public Workload {
 }  // namespace
 
 std::vector<Peer> cuda_decode_peers(CudaMachine& machine, const Shape& shape,
-                                    const CudaDecodeData& data, const std::string& wanted) {
+                                    const CudaAttentionData& data, const std::string& wanted) {
   std::vector<Peer> out;
   if (!names_peer(wanted, "flashinfer")) return out;
   for (const bool tensor_cores : {true, false}) {

@@ -3,6 +3,7 @@
 #include "bench/random_data.h"
 #include "kernels/weight_matrix.h"
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -19,6 +20,18 @@ void set_inner_scales(kernels::WeightFormat format, std::byte* data, std::int64_
 // The error of one output against the sum in float64, in parts of the sum of the magnitudes that it
 // adds up.
 double output_error(std::span<const float> weights, std::span<const float> x, float y);
+
+// The largest of some errors; NaN where one of them is.
+class Worst {
+ public:
+  void add(double error) {
+    if (error > value_ || std::isnan(error)) value_ = error;
+  }
+  [[nodiscard]] double value() const { return value_; }
+
+ private:
+  double value_ = 0;
+};
 
 // Row i of `count` rows, or tokens, that stand for all of `of`.
 constexpr std::int64_t sampled(std::int64_t i, std::int64_t count, std::int64_t of) {

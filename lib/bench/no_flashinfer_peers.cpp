@@ -6,7 +6,7 @@
 namespace kernelpath::bench {
 
 std::vector<Peer> cuda_decode_peers(CudaMachine& /*machine*/, const Shape& /*shape*/,
-                                    const CudaDecodeData& /*data*/, const std::string& wanted) {
+                                    const CudaAttentionData& /*data*/, const std::string& wanted) {
   std::vector<Peer> out;
   if (wanted != "all" && names_peer(wanted, "flashinfer")) {
     out.push_back(

@@ -104,26 +104,6 @@ std::string check_text(const Shape& shape, std::size_t points) {
   return fmt::format("float64 reference, {} of {} rows", points, shape.batch * shape.query_tokens);
 }
 
-// Half a step of the format at a value, over the largest value; nvfp4: of a block whose scale is
-// rounded as well.
-double append_bound(attention::DataType type) {
-  switch (type) {
-    case attention::DataType::kF32:
-      return 0;
-    case attention::DataType::kBf16:
-      return 0x1p-8;
-    case attention::DataType::kF16:
-      return 0x1p-11;
-    case attention::DataType::kFp8E4m3:
-      return 0x1p-4;
-    case attention::DataType::kFp8E5m2:
-      return 0x1p-3;
-    case attention::DataType::kNvfp4:
-      return 0.25;
-  }
-  return 0;
-}
-
 void Difference::add(double value, double reference) {
   nan_ = nan_ || std::isnan(value) || std::isnan(reference);
   difference_ = std::max(difference_, std::abs(value - reference));

@@ -46,9 +46,6 @@ std::vector<CheckPoint> check_points(const Shape& shape);
 // "float64 reference, 3 of 64 rows".
 std::string check_text(const Shape& shape, std::size_t points);
 
-// How far a stored value may lie from what was to be stored, over the largest value.
-double append_bound(attention::DataType type);
-
 // One check point as a batch of its own: one request with one query. It owns what the view names.
 struct PointBatch {
   std::vector<std::int32_t> query_start = {0, 1};

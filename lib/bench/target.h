@@ -75,6 +75,14 @@ class Job : public Workload {
   virtual std::vector<Peer> peers(const std::string& /*wanted*/) { return {}; }
 };
 
+// A job of a class with `prepare(cold)`, its data in place, on the machine that it runs on.
+template <class PreparedJob, class Machine>
+Result<std::unique_ptr<Job>> prepared(Machine& machine, const Shape& shape, bool cold) {
+  auto job = std::make_unique<PreparedJob>(machine, shape);
+  KERNELPATH_CHECK_OK(job->prepare(cold));
+  return job;
+}
+
 // What a report says about the machine.
 struct DeviceFacts {
   std::string id;     // "cpu", "cuda:0"

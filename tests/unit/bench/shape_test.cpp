@@ -1,6 +1,7 @@
 #include "bench/shape.h"
 
 #include "bench/axes.h"
+#include "bench/matrix_data.h"
 #include "bench/paged_data.h"
 #include "bench/random_data.h"
 
@@ -140,6 +141,16 @@ TEST(Difference, Nan_IsNeverWithinABound) {
   EXPECT_DOUBLE_EQ(difference.relative(), 0);
   difference.add(std::numeric_limits<double>::quiet_NaN(), 1);
   EXPECT_FALSE(difference.relative() <= 1.0);
+}
+
+TEST(Worst, LargestError_StaysAndNanIsNeverLost) {
+  Worst worst;
+  EXPECT_EQ(worst.value(), 0.0);
+  for (const double error : {0.25, 0.5, 0.125}) worst.add(error);
+  EXPECT_EQ(worst.value(), 0.5);
+  worst.add(std::numeric_limits<double>::quiet_NaN());
+  worst.add(2.0);
+  EXPECT_TRUE(std::isnan(worst.value()));
 }
 
 }  // namespace

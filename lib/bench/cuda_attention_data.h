@@ -10,8 +10,8 @@
 
 namespace kernelpath::bench {
 
-// Cache, page tables, queries and outputs of a decode on a CUDA device.
-struct CudaDecodeData {
+// Cache, page tables, queries and outputs of gqa-decode and prefill on a CUDA device.
+struct CudaAttentionData {
   PagePlan plan;  // on the host
   CacheState state = CacheState::kMemory;
   std::int64_t k_bytes = 0;
@@ -27,8 +27,8 @@ struct CudaDecodeData {
   Buffer o;
   Buffer sinks;
 
-  static Result<std::unique_ptr<CudaDecodeData>> make(CudaMachine& machine, const Shape& shape,
-                                                      bool cold);
+  static Result<std::unique_ptr<CudaAttentionData>> make(CudaMachine& machine, const Shape& shape,
+                                                         bool cold);
 
   // The pointers of one copy.
   void fill(const Shape& shape, std::int64_t copy, kernels::cuda::DecodeParams& out) const;
@@ -39,6 +39,10 @@ struct CudaDecodeData {
   // [copies, runs]: the runs of K and V in the order of requests, heads and pages.
   Result<Buffer> run_table(CudaMachine& machine, const Shape& shape) const;
 };
+
+// Types and sizes alone, for what is judged before there are any data. Block scales are somewhere,
+// so that it is the type that is judged.
+kernels::cuda::DecodeParams attention_params(const Shape& shape);
 
 // Values of `count` elements of a 16-bit type.
 std::vector<float> widened(attention::DataType type, std::span<const std::uint16_t> codes);

@@ -1,7 +1,8 @@
-#include "bench/cuda_decode_data.h"
+#include "bench/cuda_attention_data.h"
 
 #include "base/checked.h"
 #include "base/float_types.h"
+#include "bench/matrix_data.h"
 
 #include <algorithm>
 #include <bit>
@@ -70,9 +71,24 @@ std::vector<float> widened(DataType type, std::span<const std::uint16_t> codes) 
   return out;
 }
 
-Result<std::unique_ptr<CudaDecodeData>> CudaDecodeData::make(CudaMachine& machine,
-                                                             const Shape& shape, bool cold) {
-  auto out = std::make_unique<CudaDecodeData>();
+cuda::DecodeParams attention_params(const Shape& shape) {
+  alignas(256) static std::byte somewhere{};
+  const attention::Geometry& g = shape.geometry;
+  cuda::DecodeParams out;
+  out.geometry = g;
+  out.batch.num_requests = shape.batch;
+  out.batch.page_size = shape.page_size;
+  out.batch.block_table_stride = 1;
+  out.max_queries = shape.query_tokens;
+  out.k = kv::paged_rows(page_layout(shape, g.head_dim), &somewhere, &somewhere);
+  out.v = kv::paged_rows(page_layout(shape, g.v_head_dim), &somewhere, &somewhere);
+  out.query_type = shape.dtype;
+  return out;
+}
+
+Result<std::unique_ptr<CudaAttentionData>> CudaAttentionData::make(CudaMachine& machine,
+                                                                   const Shape& shape, bool cold) {
+  auto out = std::make_unique<CudaAttentionData>();
   const attention::Geometry& g = shape.geometry;
   const auto bytes = static_cast<std::int64_t>(work_of(shape).bytes);
   out->plan = plan_pages(shape, machine.copies(bytes, cold));
@@ -87,8 +103,7 @@ Result<std::unique_ptr<CudaDecodeData>> CudaDecodeData::make(CudaMachine& machin
                kLongestRun);
   KERNELPATH_TRY(kv, machine.filled(out->k_bytes + out->v_bytes, pattern_of(shape.kv_type)));
   out->kv = std::move(kv);
-  // Block scales are positive.
-  const BitPattern scales{.mask = 0x0F0F0F0F0F0F0F0FULL, .base = 0x3030303030303030ULL};
+  const BitPattern scales = scale_pattern(kernels::ScaleFormat::kE4m3);
   KERNELPATH_TRY(k_scales, machine.filled(out->plan.pages * k.page_scale_bytes(), scales));
   out->k_scales = std::move(k_scales);
   KERNELPATH_TRY(v_scales, machine.filled(out->plan.pages * v.page_scale_bytes(), scales));
@@ -111,7 +126,7 @@ Result<std::unique_ptr<CudaDecodeData>> CudaDecodeData::make(CudaMachine& machin
   return out;
 }
 
-void CudaDecodeData::fill(const Shape& shape, std::int64_t copy, cuda::DecodeParams& out) const {
+void CudaAttentionData::fill(const Shape& shape, std::int64_t copy, cuda::DecodeParams& out) const {
   const auto integers = [](const Buffer& buffer) {
     return reinterpret_cast<const std::int32_t*>(buffer.data());
   };
@@ -130,7 +145,7 @@ void CudaDecodeData::fill(const Shape& shape, std::int64_t copy, cuda::DecodePar
   if (shape.sinks) out.sinks = reinterpret_cast<const float*>(sinks.data());
 }
 
-Result<Check> CudaDecodeData::compare(CudaMachine& machine, const Shape& shape) const {
+Result<Check> CudaAttentionData::compare(CudaMachine& machine, const Shape& shape) const {
   const attention::Geometry& g = shape.geometry;
   const std::int64_t q_width = g.num_heads * g.head_dim;
   const std::int64_t o_width = g.num_heads * g.v_head_dim;
@@ -178,7 +193,7 @@ Result<Check> CudaDecodeData::compare(CudaMachine& machine, const Shape& shape) 
                .against = check_text(shape, points.size())};
 }
 
-Result<Buffer> CudaDecodeData::run_table(CudaMachine& machine, const Shape& shape) const {
+Result<Buffer> CudaAttentionData::run_table(CudaMachine& machine, const Shape& shape) const {
   std::vector<std::int32_t> out;
   const std::int64_t k_page = page_layout(shape, shape.geometry.head_dim).page_data_bytes();
   const std::int64_t v_page = page_layout(shape, shape.geometry.v_head_dim).page_data_bytes();
