@@ -27,8 +27,8 @@ Unexpected bad(std::string_view field, std::string allowed, double found) {
 }
 
 // exp(x) for x of -87 to 0, to 2e-7 of itself; of plain operations, so that a loop over it becomes
-// vectors.
-float exp_of_negative(float x) {
+// vectors, in whatever it is compiled into.
+[[gnu::always_inline]] inline float exp_of_negative(float x) {
   constexpr float kLog2E = 1.44269504F;
   constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23: its last bit counts ones
   const float shifted = x * kLog2E + kRounder;
@@ -46,34 +46,59 @@ float exp_of_negative(float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(power) + exponent);
 }
 
-// The sum of x, of which the numbers are overwritten: a half is added to the other, again and
-// again.
-template <std::size_t Size>
-float sum_of(std::array<float, Size>& x) {
-  for (std::size_t half = Size / 2; half > 0; half /= 2) {
-    for (std::size_t i = 0; i < half; ++i) x[i] += x[i + half];
+// Every logit of every request is read twice a step, so that these two loops are compiled for wider
+// vectors too, of which the system's loader takes what the processor has.
+#if defined(__x86_64__) && defined(__GLIBC__)
+#define KERNELPATH_FOR_EACH_VECTOR_WIDTH \
+  __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define KERNELPATH_FOR_EACH_VECTOR_WIDTH
+#endif
+
+// The largest number, -inf if there is none. A comparison with NaN is false: NaN is never taken.
+KERNELPATH_FOR_EACH_VECTOR_WIDTH
+float largest_of(const float* x, std::size_t count) {
+  constexpr std::size_t kLanes = 64;
+  std::array<float, kLanes> largest;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled next
+  largest.fill(-std::numeric_limits<float>::infinity());
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      largest[lane] = x[i + lane] > largest[lane] ? x[i + lane] : largest[lane];
+    }
   }
-  return x[0];
+  for (; i < count; ++i) largest[0] = x[i] > largest[0] ? x[i] : largest[0];
+  return *std::ranges::max_element(largest);
 }
 
-// log(sum(exp(logits))) with the largest of them, `largest`, subtracted first; short sums in float
-// go into one in double.
-double log_sum_exp(std::span<const float> logits, float largest) {
+// sum(exp(x - largest)); short sums in float go into one in double.
+KERNELPATH_FOR_EACH_VECTOR_WIDTH
+double sum_of_exponentials(const float* x, std::size_t count, float largest) {
   constexpr std::size_t kRun = 256;
   constexpr float kLeast = -87.0F;  // 2e-38, which is nothing beside the largest term, 1
   double sum = 0;
-  for (std::size_t first = 0; first < logits.size(); first += kRun) {
-    const std::size_t count = std::min(kRun, logits.size() - first);
+  for (std::size_t first = 0; first < count; first += kRun) {
+    const std::size_t run = std::min(kRun, count - first);
     std::array<float, kRun> terms;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled next
     terms.fill(kLeast);
-    for (std::size_t i = 0; i < count; ++i) {
-      const float below = logits[first + i] - largest;
+    for (std::size_t i = 0; i < run; ++i) {
+      const float below = x[first + i] - largest;
       terms[i] = below > kLeast ? below : kLeast;
     }
     for (float& term : terms) term = exp_of_negative(term);
-    sum += static_cast<double>(sum_of(terms));
+    // A half is added to the other, again and again.
+    for (std::size_t half = kRun / 2; half > 0; half /= 2) {
+      for (std::size_t i = 0; i < half; ++i) terms[i] += terms[i + half];
+    }
+    sum += static_cast<double>(terms[0]);
   }
-  return static_cast<double>(largest) + std::log(sum);
+  return sum;
+}
+
+// log(sum(exp(logits))) with the largest of them, `largest`, subtracted first.
+double log_sum_exp(std::span<const float> logits, float largest) {
+  return static_cast<double>(largest) +
+         std::log(sum_of_exponentials(logits.data(), logits.size(), largest));
 }
 
 bool is_better(std::span<const float> logits, std::int32_t a, std::int32_t b) {
@@ -135,19 +160,20 @@ double uniform(std::uint64_t seed, std::uint64_t n) {
 }
 
 std::int32_t argmax(std::span<const float> logits) {
-  constexpr std::size_t kLanes = 64;
-  std::array<float, kLanes> largest;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled next
-  largest.fill(-std::numeric_limits<float>::infinity());
-  for (std::size_t first = 0; first < logits.size(); first += kLanes) {
-    const std::size_t count = std::min(kLanes, logits.size() - first);
-    // A comparison with NaN is false: NaN is never taken.
-    for (std::size_t i = 0; i < count; ++i) {
-      const float logit = logits[first + i];
-      largest[i] = logit > largest[i] ? logit : largest[i];
-    }
+  constexpr std::size_t kBlock = 1024;
+  std::span<const float> best_block = logits.first(std::min(kBlock, logits.size()));
+  float best = largest_of(best_block.data(), best_block.size());
+  for (std::size_t first = kBlock; first < logits.size(); first += kBlock) {
+    const auto block = logits.subspan(first, std::min(kBlock, logits.size() - first));
+    const float largest = largest_of(block.data(), block.size());
+    if (!(largest > best)) continue;
+    best = largest;
+    best_block = block;
   }
-  const auto found = std::ranges::find(logits, *std::ranges::max_element(largest));
-  return found == logits.end() ? -1 : static_cast<std::int32_t>(found - logits.begin());
+  const auto found = std::ranges::find(best_block, best);
+  if (found == best_block.end()) return -1;
+  return static_cast<std::int32_t>(best_block.data() - logits.data() +
+                                   (found - best_block.begin()));
 }
 
 Sampler::Sampler(const SamplingParams& params, std::span<const std::int32_t> prompt)

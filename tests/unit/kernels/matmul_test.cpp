@@ -414,6 +414,30 @@ TEST_P(Matmul, SeveralParts_ReadAndWriteTheRowsTheyName) {
   EXPECT_NEAR(y[28 + 13], expected(b, 8, 0), 1e-5);
 }
 
+// A NaN of any bits, among them those that a rounding addition would turn into a number. An
+// infinity times activations that are cut may become a NaN.
+TEST_P(Matmul, InfiniteAndNanFloat32Weights_StayInTheirRows) {
+  cpu::CpuExecutor executor(1, GetParam());
+  const std::vector<Form> all = forms();
+  Sample s = make_sample(*std::ranges::find(all, WeightFormat::kF32, &Form::format), 40, 64);
+  const auto put = [&](std::size_t row, std::size_t column, std::uint32_t bits) {
+    std::memcpy(s.data.data() + (row * 64 + column) * sizeof(bits), &bits, sizeof(bits));
+  };
+  put(2, 5, 0x7F800000);   // infinity
+  put(3, 40, 0xFF800000);  // -infinity
+  put(4, 7, 0x7FFFFFFF);   // NaN
+  put(5, 63, 0xFFFFFFFF);
+  put(6, 0, 0x7F800001);  // NaN that signals
+  for (const std::int64_t tokens : {1, 8, 17, 40}) {
+    const std::vector<float> y = multiply(s.w, random_floats(tokens * 64), tokens, executor);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const std::size_t row = i % 40;
+      const bool odd = row >= 2 && row <= 6;
+      EXPECT_EQ(std::isfinite(y[i]), !odd) << "row " << row << " of " << tokens << " tokens";
+    }
+  }
+}
+
 TEST_P(Matmul, NanInFp8Weights_StaysNan) {
   cpu::CpuExecutor executor(1, GetParam());
   Sample s = make_sample(forms()[3], 4, 32);
