@@ -84,11 +84,14 @@ class BenchRun {
                  .options = options_,
                  .rows = {}};
     reports_ = make_reports(invocation_, {});
+    for (ReportFile& report : reports_) report.output.keep_part();
     KERNELPATH_CHECK_OK(check_outputs());
     KERNELPATH_CHECK_OK(begin());
-    KERNELPATH_CHECK_OK(measure(shapes));
+    const Result<void> measured = measure(shapes);
     note_baseline();
+    // A report that cannot be written takes nothing from the others.
     KERNELPATH_CHECK_OK(finish());
+    KERNELPATH_CHECK_OK(measured);
     return code_;
   }
 
@@ -258,12 +261,12 @@ class BenchRun {
     }
     if (baseline_) row.baseline = baseline_->compare(row, settings_.number(Option::kMaxRegression));
     judge(row);
+    document_.rows.push_back(std::move(row));
     for (ReportFile& report : reports_) {
       if (report.format != "jsonl") continue;
-      KERNELPATH_CHECK_OK(report.output.write(bench_jsonl_line(row)));
+      KERNELPATH_CHECK_OK(report.output.write(bench_jsonl_line(document_.rows.back())));
       KERNELPATH_CHECK_OK(report.output.flush());
     }
-    document_.rows.push_back(std::move(row));
     return {};
   }
 
@@ -301,14 +304,20 @@ class BenchRun {
   }
 
   Result<void> finish() {
+    Result<void> out;
     for (ReportFile& report : reports_) {
-      KERNELPATH_TRY(text, text_of(report));
-      KERNELPATH_CHECK_OK(report.output.write(text));
-      KERNELPATH_CHECK_OK(report.output.commit());
+      Result<void> completed = complete(report);
+      if (out && !completed) out = std::move(completed);
     }
-    if (!settings_.is_set(Option::kRoofline)) return {};
+    if (!out || !settings_.is_set(Option::kRoofline)) return out;
     KERNELPATH_TRY(picture, roofline_svg(document_));
     return write_file(settings_.text(Option::kRoofline), picture);
+  }
+
+  [[nodiscard]] Result<void> complete(ReportFile& report) const {
+    KERNELPATH_TRY(text, text_of(report));
+    KERNELPATH_CHECK_OK(report.output.write(text));
+    return report.output.commit();
   }
 
   [[nodiscard]] Result<std::string> text_of(const ReportFile& report) const {

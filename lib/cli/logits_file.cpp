@@ -14,6 +14,7 @@ Result<LogitsFile> LogitsFile::open(const std::string& path, std::int64_t reques
                  .hint = "give one prompt"});
   }
   out.output_ = Output::file(path);
+  out.output_->keep_part();
   return out;
 }
 

@@ -44,14 +44,30 @@ Result<void> Output::check() const {
 }
 
 Result<void> Output::write(std::string_view text) {
+  if (failed_) return fail(*failed_);
   if (reader_is_gone_) return {};
   buffer_ += text;
   if (buffer_.size() < kBufferBytes) return {};
-  return flush();
+  return path_.empty() ? to_standard_output() : to_file();
 }
 
 Result<void> Output::flush() {
-  if (!path_.empty() || reader_is_gone_ || buffer_.empty()) return {};
+  if (!path_.empty()) return {};
+  return to_standard_output();
+}
+
+Result<void> Output::commit() {
+  if (path_.empty()) return to_standard_output();
+  KERNELPATH_CHECK_OK(to_file());
+  Result<void> placed = file_->commit();
+  if (!placed) return give_up(std::move(placed).error());
+  file_.reset();
+  return {};
+}
+
+// Hands the buffer to the system.
+Result<void> Output::to_standard_output() {
+  if (reader_is_gone_ || buffer_.empty()) return {};
   const bool written = write_all(STDOUT_FILENO, buffer_);
   buffer_.clear();
   if (written) return {};
@@ -64,9 +80,26 @@ Result<void> Output::flush() {
                .file = "standard output"});
 }
 
-Result<void> Output::commit() {
-  if (path_.empty()) return flush();
-  return write_file(path_, buffer_);
+Result<void> Output::to_file() {
+  if (failed_) return fail(*failed_);
+  if (!file_) {
+    Result<std::unique_ptr<FileWriter>> opened = FileWriter::open(path_);
+    if (!opened) return give_up(std::move(opened).error());
+    file_ = std::move(*opened);
+  }
+  const std::string text = std::exchange(buffer_, {});
+  Result<void> written = file_->write(text);
+  if (!written) return give_up(std::move(written).error());
+  return {};
+}
+
+Unexpected Output::give_up(Error error) {
+  const std::string part = keeps_part_ && file_ ? file_->keep_part() : "";
+  if (!part.empty()) error.hint = "what was written until then is in " + part;
+  file_.reset();
+  buffer_.clear();
+  failed_ = error;
+  return fail(std::move(error));
 }
 
 }  // namespace kernelpath::cli

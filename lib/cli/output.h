@@ -1,7 +1,10 @@
 #pragma once
 
+#include "base/file_writer.h"
 #include "base/result.h"
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,21 +21,31 @@ class Output {
   // Whether a file could be put in its place, as far as one can say before it is there: for what
   // takes long to make. Error: kRuntime.
   [[nodiscard]] Result<void> check() const;
+  // What takes long to make is not thrown away: where a file cannot be completed, what was written
+  // of it stays beside it, and the error says where.
+  void keep_part() { keeps_part_ = true; }
   // Appends `text`. Errors: kRuntime. Once the reader of a pipe has closed it, nothing is written
   // and nothing is an error.
   Result<void> write(std::string_view text);
   // Makes what was written visible, on standard output.
   Result<void> flush();
-  // Flushes, or puts the file in its place (write_file() says how).
+  // Flushes, or puts the file in its place (FileWriter says how).
   Result<void> commit();
   // The reader of the pipe is gone: no more answers are needed.
   [[nodiscard]] bool reader_is_gone() const { return reader_is_gone_; }
 
  private:
   explicit Output(std::string path) : path_(std::move(path)) {}
+  Result<void> to_standard_output();
+  Result<void> to_file();
+  // Nothing behind an error makes the file complete again.
+  Unexpected give_up(Error error);
 
   std::string path_;  // empty for standard output
   std::string buffer_;
+  std::unique_ptr<FileWriter> file_;  // once there is something to write to it
+  std::optional<Error> failed_;
+  bool keeps_part_ = false;
   bool reader_is_gone_ = false;
 };
 

@@ -265,32 +265,40 @@ std::unique_ptr<RunReport> make_run_report(ReportFile file) {
 
 RunReports::RunReports(std::vector<ReportFile> files) {
   reports_.reserve(files.size());
-  for (ReportFile& file : files) reports_.push_back(make_run_report(std::move(file)));
+  for (ReportFile& file : files) {
+    file.output.keep_part();
+    reports_.push_back(make_run_report(std::move(file)));
+  }
+}
+
+// A report that cannot be written takes nothing from the others.
+Result<void> RunReports::for_each(const std::function<Result<void>(RunReport&)>& call) {
+  Result<void> out;
+  for (const auto& report : reports_) {
+    Result<void> called = call(*report);
+    if (out && !called) out = std::move(called);
+  }
+  return out;
 }
 
 Result<void> RunReports::begin(const RunStart& start) {
-  for (const auto& report : reports_) KERNELPATH_CHECK_OK(report->begin(start));
-  return {};
+  return for_each([&](RunReport& report) { return report.begin(start); });
 }
 
 Result<void> RunReports::token(const runtime::TokenEvent& event) {
-  for (const auto& report : reports_) KERNELPATH_CHECK_OK(report->token(event));
-  return {};
+  return for_each([&](RunReport& report) { return report.token(event); });
 }
 
 Result<void> RunReports::done(const runtime::DoneEvent& event) {
-  for (const auto& report : reports_) KERNELPATH_CHECK_OK(report->done(event));
-  return {};
+  return for_each([&](RunReport& report) { return report.done(event); });
 }
 
 Result<void> RunReports::failed(const FailedRequest& request) {
-  for (const auto& report : reports_) KERNELPATH_CHECK_OK(report->failed(request));
-  return {};
+  return for_each([&](RunReport& report) { return report.failed(request); });
 }
 
 Result<void> RunReports::end(const runtime::GeneratorTotals& totals) {
-  for (const auto& report : reports_) KERNELPATH_CHECK_OK(report->end(totals));
-  return {};
+  return for_each([&](RunReport& report) { return report.end(totals); });
 }
 
 bool RunReports::readers_are_gone() const {

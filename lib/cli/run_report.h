@@ -7,6 +7,7 @@
 #include "runtime/generator.h"
 #include "runtime/session.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -63,6 +64,8 @@ class RunReports : public runtime::EventSink {
   [[nodiscard]] bool readers_are_gone() const;
 
  private:
+  Result<void> for_each(const std::function<Result<void>(RunReport&)>& call);
+
   std::vector<std::unique_ptr<RunReport>> reports_;
 };
 

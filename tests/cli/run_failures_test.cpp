@@ -195,8 +195,23 @@ TEST(RunFailures, FileLargerThanAllowed_IsARuntimeError) {
   const Outcome outcome = run_with_limit("-f 1", {checkpoint(kLlama), "-p", "Hello", "-n", "20",
                                                   "--ignore-eos", "-o", "jsonl:" + file});
   EXPECT_EQ(outcome.exit_code, 6) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("out.jsonl: cannot be written: File too large"));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("out.jsonl: cannot be written: File too large"),
+                                 HasSubstr("is in " + file + ".partial")));
   EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_THAT(read_file(file + ".partial"), ::testing::StartsWith("{\"schema\""));
+}
+
+// What has no room takes nothing from what has.
+TEST(RunFailures, OneFileWithoutRoom_LeavesTheOtherWhole) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  const TemporaryFolder folder;
+  const std::string file = folder.path("out.json");
+  const Outcome outcome = run({checkpoint(kLlama), "-p", "Hello", "-n", "4", "--ignore-eos", "-o",
+                               "text:/dev/full", "-o", "json:" + file});
+  EXPECT_EQ(outcome.exit_code, 6) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("/dev/full: cannot be written"));
+  const json::Value document = json::parse(read_file(file), "out").value().root;
+  EXPECT_EQ(document.find("results")->items()[0].find("generated_tokens")->as_integer(), 4);
 }
 
 // Their stacks alone take more than the process may have.
