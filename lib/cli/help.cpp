@@ -44,6 +44,9 @@ std::string_view arguments_text(const Program& program) {
   if (program.kind == ProgramKind::kBench) {
     return "CASE is a name of --list cases or a case file (TOML): named shapes, one a section.";
   }
+  if (program.kind == ProgramKind::kRun) {
+    return "MODEL is a folder with config.json and weights, such a config.json, or a GGUF file.";
+  }
   return "MODEL is a folder with a config.json, such a file, or - for a configuration on standard "
          "input.";
 }

@@ -7,6 +7,11 @@ namespace kernelpath::cli {
 Result<LogitsFile> LogitsFile::open(const std::string& path, std::int64_t requests) {
   LogitsFile out;
   if (path.empty()) return out;
+  if (path == "-") {
+    return fail({.code = ErrorCode::kUsage,
+                 .message = "takes a file: standard output has the text",
+                 .where = "--dump-logits"});
+  }
   if (requests > 1) {
     return fail({.code = ErrorCode::kUsageConflict,
                  .message = "the logits of several requests would mix in one file",

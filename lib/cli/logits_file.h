@@ -14,7 +14,8 @@ namespace kernelpath::cli {
 // every one that there are kernels for), one row behind the other.
 class LogitsFile {
  public:
-  // An empty path: nothing is written. Error: kUsageConflict where several requests would mix.
+  // An empty path: nothing is written. Errors: kUsageConflict where several requests would mix,
+  // kUsage for "-".
   static Result<LogitsFile> open(const std::string& path, std::int64_t requests);
 
   // Errors: kRuntime.

@@ -312,7 +312,7 @@ constexpr std::array kTable = {
     OptionRow{Option::kFormat, "format", kNone, 'f', kChoice, kProcess, kOutput,
      "NAME", "text|json|jsonl|md|html|sarif|junit|github|csv|svg", "text", 0,
      "Format of the answer: text, json, jsonl or md; llm-validate also has html, sarif, junit and "
-     "github, llm-bench csv, svg and html; llm-run has no md."},
+     "github, llm-bench csv, svg and html."},
     OptionRow{Option::kJson, "json", kNone, 0, kFlag, kCommandLine, kOutput,
      kNone, kNone, kNone, 0, "The same as --format json."},
     OptionRow{Option::kOutput, "output", kNone, 'o', kRepeated, kCommandLine, kOutput,

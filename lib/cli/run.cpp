@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
 #include <unistd.h>
@@ -47,7 +48,8 @@ Result<Question> own_question(const Invocation& invocation, Settings& settings) 
   if (device != "cpu" && device != "auto") {
     const bool is_cuda = device.starts_with("cuda");
     return fail({.code = is_cuda ? ErrorCode::kUnavailable : ErrorCode::kUsage,
-                 .message = is_cuda ? "this build has no CUDA kernels"
+                 .message = is_cuda ? "llm-run computes on the CPU only; llm-bench has the CUDA "
+                                      "kernels"
                                     : "llm-run computes on this machine: cpu or auto",
                  .where = "--device",
                  .value = shorten(settings.text(Option::kDevice), 64),
@@ -154,7 +156,7 @@ class GenerationRun {
 
   // Files that cannot be written are an error before anything is computed for them.
   [[nodiscard]] Result<void> check_outputs() const {
-    for (const ReportFile& report : own_reports(true)) {
+    for (const ReportFile& report : own_reports()) {
       KERNELPATH_CHECK_OK(report.output.check());
     }
     const std::string logits = settings_.text(Option::kDumpLogits);
@@ -172,6 +174,11 @@ class GenerationRun {
     KERNELPATH_CHECK_OK(check_outputs());
     KERNELPATH_TRY(requests, read_requests(settings_));
     out.requests = std::move(requests);
+    if (const auto ignored = ignored_sampling(settings_); !ignored.empty()) {
+      invocation_.log.warn(join(ignored, ", ") +
+                           " without --temperature above 0: the likeliest token is taken, and "
+                           "nothing is drawn");
+    }
     KERNELPATH_TRY(loaded, load_tokenizer(beside_, out.requests));
     out.tokenizer = std::move(loaded);
     if (out.tokenizer.missing) {
@@ -236,13 +243,19 @@ class GenerationRun {
                                     std::int64_t prompts) {
     KERNELPATH_TRY(plan, runtime::plan_session(request_, options));
     announce(plan, options);
-    std::vector<ReportFile> files = own_reports(true);
+    std::vector<ReportFile> files = own_reports();
+    const auto is_table = [](const ReportFile& file) {
+      return file.format == "text" || file.format == "md";
+    };
     for (ReportFile& file : files) {
-      if (file.format != "text") continue;
-      KERNELPATH_CHECK_OK(file.output.write(plan_table(plan, options.ranks)));
+      if (!is_table(file)) continue;
+      const std::vector<report::Block> blocks = {plan_table(plan, options.ranks)};
+      KERNELPATH_CHECK_OK(file.output.write(file.format == "md"
+                                                ? report::render_markdown(blocks)
+                                                : report::render_text(blocks, file.view)));
       KERNELPATH_CHECK_OK(file.output.commit());
     }
-    std::erase_if(files, [](const ReportFile& file) { return file.format == "text"; });
+    std::erase_if(files, is_table);
     RunReports reports(std::move(files));
     const runtime::SessionMemory nothing_measured;
     KERNELPATH_CHECK_OK(reports.begin({.tool = tool_of(invocation_.program),
@@ -258,8 +271,8 @@ class GenerationRun {
   }
 
   // One rank writes.
-  [[nodiscard]] std::vector<ReportFile> own_reports(bool wanted) const {
-    return wanted && ranks_.is_first() ? make_reports(invocation_, {}) : std::vector<ReportFile>();
+  [[nodiscard]] std::vector<ReportFile> own_reports() const {
+    return ranks_.is_first() ? make_reports(invocation_, {}) : std::vector<ReportFile>();
   }
 
   // Of a batch: what could not be answered makes a finding of the run.
@@ -282,14 +295,25 @@ class GenerationRun {
   }
 
   // Prompts that cannot be run here; of a batch the others are.
-  static Result<void> add_prompts(runtime::Generator& generator, std::vector<Prompt> prompts,
-                                  RunRequests& requests) {
-    for (Prompt& prompt : prompts) {
-      const std::string id = prompt.id;
-      Result<void> added = generator.add(std::move(prompt));
+  Result<void> add_prompts(runtime::Generator& generator, std::vector<Prompt> prompts,
+                           RunRequests& requests) const {
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      const std::string id = prompts[i].id;
+      Result<void> added = generator.add(std::move(prompts[i]));
       if (added) continue;
-      if (!requests.answers_each) return added;
-      requests.failed.push_back({id, std::move(added).error()});
+      Error error = std::move(added).error();
+      if (requests.answers_each) {
+        error.file = settings_.text(Option::kPrompts);
+        requests.failed.push_back({id, std::move(error)});
+        continue;
+      }
+      const bool from_golden = !requests.expected.empty() && !requests.picks_expected;
+      if (from_golden) {
+        error.code = ErrorCode::kInputSchema;
+        error.file = settings_.text(Option::kExpect);
+        error.where = fmt::format("/prompts/{}/prompt_ids", i);
+      }
+      return fail(std::move(error));
     }
     return {};
   }
@@ -302,7 +326,7 @@ class GenerationRun {
     KERNELPATH_TRY(logits, ranks_.agree_on(LogitsFile::open(logits_file, count)));
     // With --expect the comparison is the answer.
     const bool compares = !requests.expected.empty();
-    RunReports reports(own_reports(!compares));
+    RunReports reports(own_reports());
     Progress progress(shows_progress(settings_, invocation_.environment, count), count);
     Sink sink({reports, logits, progress}, compares);
     Result<void> begun = reports.begin({.tool = tool_of(invocation_.program),
@@ -310,6 +334,7 @@ class GenerationRun {
                                         .plan = session.plan(),
                                         .requests = count,
                                         .has_text = session.has_text(),
+                                        .compares = compares,
                                         .threads = options.threads,
                                         .kernels = kernels::cpu::isa_name(options.isa),
                                         .huge_pages = session.huge_pages(),
@@ -322,6 +347,7 @@ class GenerationRun {
     progress.hide();
     // Whatever went wrong, what was generated until then is kept.
     if (!ran) std::ignore = session.generator().cancel(sink);
+    if (compares && ran) ran = reports.compared(comparisons(requests, sink));
     Result<void> ended = reports.end(session.generator().totals());
     Result<void> kept = logits.commit();
     KERNELPATH_CHECK_OK(ran);
@@ -333,7 +359,6 @@ class GenerationRun {
       return fail(requests.failed.front().error);
     }
     log_failures(requests);
-    if (compares) KERNELPATH_CHECK_OK(compare(requests, sink));
     return code_;
   }
 
@@ -357,6 +382,7 @@ class GenerationRun {
 
     Result<void> done(const runtime::DoneEvent& event) override {
       if (event.error) failed_.push_back({event.request, *event.error});
+      if (event.reason != runtime::FinishReason::kCancelled) finished_.insert(event.request);
       to_.progress.count_done();
       if (shares_terminal_) to_.progress.hide();
       return to_.reports.done(event);
@@ -365,6 +391,9 @@ class GenerationRun {
     [[nodiscard]] std::vector<std::int32_t> tokens(const std::string& request) const {
       const auto found = tokens_.find(request);
       return found == tokens_.end() ? std::vector<std::int32_t>() : found->second;
+    }
+    [[nodiscard]] bool has_finished(const std::string& request) const {
+      return finished_.contains(request);
     }
     [[nodiscard]] const std::vector<FailedRequest>& failed() const { return failed_; }
     [[nodiscard]] std::uint64_t checksum() const { return checksum_; }  // of all tokens (FNV)
@@ -381,6 +410,7 @@ class GenerationRun {
     std::uint64_t checksum_ = 14695981039346656037U;
     bool shares_terminal_ = is_terminal(STDOUT_FILENO);
     std::map<std::string, std::vector<std::int32_t>> tokens_;
+    std::set<std::string, std::less<>> finished_;
     std::vector<FailedRequest> failed_;
   };
 
@@ -416,26 +446,17 @@ class GenerationRun {
     if (!memory.empty()) invocation_.log.note(memory);
   }
 
-  Result<void> compare(const RunRequests& requests, const Sink& sink) {
-    std::string text;
+  // What the golden's runs gave; a difference is a finding.
+  std::vector<Comparison> comparisons(const RunRequests& requests, const Sink& sink) {
+    std::vector<Comparison> out;
+    out.reserve(requests.expected.size());
     for (std::size_t i = 0; i < requests.expected.size(); ++i) {
-      const runtime::ExpectedRun& run = requests.expected[i];
       const std::string& id =
           requests.picks_expected ? requests.requests.front().id : requests.requests[i].id;
-      const auto difference = runtime::first_difference(run, sink.tokens(id));
-      if (!difference) {
-        text += fmt::format("prompt {}: as expected\n", run.id);
-        continue;
-      }
-      code_ = kExitFinding;
-      text += fmt::format("prompt {}: step {}: expected token {}, found {} (gap {:.3g})\n", run.id,
-                          difference->step, difference->expected,
-                          difference->found ? std::to_string(*difference->found) : "the end",
-                          difference->gap);
+      out.push_back(compare_run(requests.expected[i], id, sink.tokens(id), sink.has_finished(id)));
+      if (out.back().difference) code_ = kExitFinding;
     }
-    Output out = Output::standard_output();
-    KERNELPATH_CHECK_OK(out.write(text));
-    return out.commit();
+    return out;
   }
 
   const Invocation& invocation_;
@@ -458,7 +479,7 @@ const Program& run_program_description() {
       .summary = "runs a Hugging Face checkpoint: paged KV cache, continuous batching, on the CPU",
       .usage = "[options] MODEL",
       .examples = kExamples,
-      .formats = "text|json|jsonl"};
+      .formats = "text|json|jsonl|md"};
   return kProgram;
 }
 

@@ -40,12 +40,13 @@ std::vector<std::string> plan_lines(const report::InputAnswer& answer,
   const engines::Resolution& resolution = answer.engines.front().resolution;
   const auto ledger = memory::count_weights(answer.model);
   std::vector<std::string> out;
-  out.push_back(fmt::format(
-      "{}  {}{}  weights {}  {}, {} ({}, {} thread{})  KV {} in {} pages", answer.model.name,
-      resolution.model_class, ledger ? "  " + parameters_text(ledger->parameters) : "",
-      format_bytes(plan.weight_bytes), resolution.selected_backend, reason_of(resolution),
-      kernels::cpu::isa_phases(options.isa), options.threads, options.threads == 1 ? "" : "s",
-      format_bytes(plan.kv_bytes), plan.kv_blocks));
+  out.push_back(
+      fmt::format("{}  {}{}  weights {}  {} on the CPU, {} ({}, {} thread{})  KV {} in {} pages",
+                  answer.model.name, resolution.model_class,
+                  ledger ? "  " + parameters_text(ledger->parameters) : "",
+                  format_bytes(plan.weight_bytes), resolution.selected_backend,
+                  reason_of(resolution), kernels::cpu::isa_phases(options.isa), options.threads,
+                  options.threads == 1 ? "" : "s", format_bytes(plan.kv_bytes), plan.kv_blocks));
   const comm::Placement& ranks = options.ranks;
   if (ranks.ranks() == 1) return out;
   out.push_back(fmt::format("{} ranks (tp {}, dcp {}); the sizes are those of each{}",
@@ -54,10 +55,12 @@ std::vector<std::string> plan_lines(const report::InputAnswer& answer,
   return out;
 }
 
-std::string plan_table(const runtime::SessionPlan& plan, const comm::Placement& ranks) {
-  std::string text;
-  const auto row = [&](std::string_view name, std::int64_t bytes, std::string_view about) {
-    text += fmt::format("{:<13} {:>12}  {:>13}  {}\n", name, format_bytes(bytes), bytes, about);
+report::Block plan_table(const runtime::SessionPlan& plan, const comm::Placement& ranks) {
+  report::Block table{.kind = report::Block::Kind::kTable,
+                      .header = {"what", "memory", "bytes", "of what"}};
+  const auto row = [&](std::string name, std::int64_t bytes, std::string about) {
+    table.rows.push_back(
+        {{std::move(name)}, {format_bytes(bytes)}, {std::to_string(bytes)}, {std::move(about)}});
   };
   row("weights", plan.weight_bytes,
       ranks.dcp > 1 ? "as they lie in memory; each rank of --dcp has all of its --tp part"
@@ -69,7 +72,7 @@ std::string plan_table(const runtime::SessionPlan& plan, const comm::Placement& 
   row("activations", plan.workspace_bytes, "of the largest step, and its logits");
   row("kernels", plan.kernel_bytes, "what the matrix kernels of all threads work in");
   row("together", plan.total(), "weights, KV cache, states, activations and kernels");
-  return text;
+  return table;
 }
 
 std::string memory_line(const runtime::SessionPlan& plan, const runtime::SessionMemory& memory) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "report/blocks.h"
 #include "report/inspect.h"
 #include "runtime/session.h"
 
@@ -16,7 +17,7 @@ std::vector<std::string> plan_lines(const report::InputAnswer& answer,
 
 // The three ledgers of a rank's plan, and what a step needs beside them: a row each, in words and
 // bytes.
-std::string plan_table(const runtime::SessionPlan& plan, const comm::Placement& ranks);
+report::Block plan_table(const runtime::SessionPlan& plan, const comm::Placement& ranks);
 
 // What building the model was said to take, and what it took; empty where the system does not say.
 std::string memory_line(const runtime::SessionPlan& plan, const runtime::SessionMemory& memory);

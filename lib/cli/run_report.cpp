@@ -1,12 +1,15 @@
 #include "cli/run_report.h"
 
+#include "base/text.h"
 #include "cli/log.h"
 #include "json/document.h"
 #include "json/writer.h"
+#include "report/blocks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -61,7 +64,7 @@ void write_token(json::Writer& w, const runtime::TokenEvent& event) {
 }
 
 void write_done(json::Writer& w, const runtime::DoneEvent& event) {
-  w.member("finish_reason", runtime::finish_reason_name(event.reason));
+  w.member("reason", runtime::finish_reason_name(event.reason));
   if (event.stop_string) w.member("stop_string", *event.stop_string);
   if (event.error) write_error(w, *event.error);
   w.member("prompt_tokens", event.prompt_tokens);
@@ -83,6 +86,23 @@ void write_totals(json::Writer& w, const runtime::GeneratorTotals& totals) {
   w.member("decode_s", totals.decode_s).end_object();
 }
 
+void write_comparison(json::Writer& w, const Comparison& comparison) {
+  w.member("request", comparison.request).member("prompt", comparison.prompt);
+  w.member("verdict", verdict_of(comparison));
+  if (!comparison.difference) return;
+  const runtime::Difference& difference = *comparison.difference;
+  w.member("step", difference.step);
+  w.member("expected", std::int64_t{difference.expected});
+  w.key("found");
+  if (difference.found) {
+    w.value(std::int64_t{*difference.found});
+  } else {
+    w.value(nullptr);
+  }
+  // Without gaps in the file none is known.
+  if (std::isfinite(difference.gap)) w.member("gap", difference.gap);
+}
+
 class FileReport : public RunReport {
  public:
   explicit FileReport(Output output) : output_(std::move(output)) {}
@@ -102,10 +122,12 @@ class TextReport : public FileReport {
   Result<void> begin(const RunStart& start) override {
     streams_ = start.requests == 1;
     has_text_ = start.has_text;
+    compares_ = start.compares;
     return {};
   }
 
   Result<void> token(const runtime::TokenEvent& event) override {
+    if (compares_) return {};
     // Without a tokenizer the ids are what there is.
     const std::string text = has_text_ ? event.text : fmt::format("{} ", event.sampled.token);
     if (!streams_) {
@@ -118,6 +140,7 @@ class TextReport : public FileReport {
   }
 
   Result<void> done(const runtime::DoneEvent& event) override {
+    if (compares_) return {};
     if (streams_) return output().write(event.text + "\n");
     const std::string text = std::exchange(texts_[event.request], {}) + event.text;
     KERNELPATH_CHECK_OK(output().write(fmt::format("=== {}\n{}\n", event.request, text)));
@@ -127,6 +150,10 @@ class TextReport : public FileReport {
   // Standard error says why.
   Result<void> failed(const FailedRequest& /*request*/) override { return {}; }
 
+  Result<void> compared(std::span<const Comparison> comparisons) override {
+    return output().write(comparison_text(comparisons));
+  }
+
   Result<void> end(const runtime::GeneratorTotals& /*totals*/) override {
     return output().commit();
   }
@@ -134,7 +161,73 @@ class TextReport : public FileReport {
  private:
   bool streams_ = true;
   bool has_text_ = true;
+  bool compares_ = false;
   std::map<std::string, std::string> texts_;
+};
+
+// A fence that no run of backticks in the text ends.
+std::string fence_around(std::string_view text) {
+  std::size_t longest = 0;
+  std::size_t run = 0;
+  for (const char c : text) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  return std::string(std::max<std::size_t>(longest + 1, 3), '`');
+}
+
+class MarkdownReport : public FileReport {
+ public:
+  using FileReport::FileReport;
+
+  Result<void> begin(const RunStart& start) override {
+    has_text_ = start.has_text;
+    compares_ = start.compares;
+    return {};
+  }
+
+  Result<void> token(const runtime::TokenEvent& event) override {
+    texts_[event.request] += has_text_ ? event.text : fmt::format("{} ", event.sampled.token);
+    return {};
+  }
+
+  Result<void> done(const runtime::DoneEvent& event) override {
+    const std::string text = std::exchange(texts_[event.request], {}) + event.text;
+    table_.rows.push_back({{escape_for_terminal(event.request)},
+                           {std::to_string(event.prompt_tokens)},
+                           {std::to_string(event.generated_tokens)},
+                           {std::string(runtime::finish_reason_name(event.reason))}});
+    if (compares_) return {};
+    const std::string fence = fence_around(text);
+    KERNELPATH_CHECK_OK(output().write(
+        report::render_markdown({report::heading_block(escape_for_terminal(event.request))})));
+    KERNELPATH_CHECK_OK(output().write(fmt::format("\n{0}text\n{1}\n{0}\n\n", fence, text)));
+    return output().flush();
+  }
+
+  Result<void> failed(const FailedRequest& request) override {
+    table_.rows.push_back({{escape_for_terminal(request.id)},
+                           {"-"},
+                           {"-"},
+                           {"error: " + escape_for_terminal(request.error.text())}});
+    return {};
+  }
+
+  Result<void> compared(std::span<const Comparison> comparisons) override {
+    return output().write(report::render_markdown({comparison_table(comparisons)}));
+  }
+
+  Result<void> end(const runtime::GeneratorTotals& /*totals*/) override {
+    if (!compares_) KERNELPATH_CHECK_OK(output().write(report::render_markdown({table_})));
+    return output().commit();
+  }
+
+ private:
+  bool has_text_ = true;
+  bool compares_ = false;
+  std::map<std::string, std::string> texts_;
+  report::Block table_{.kind = report::Block::Kind::kTable,
+                       .header = {"request", "prompt tokens", "tokens", "end"}};
 };
 
 class JsonLinesReport : public FileReport {
@@ -168,6 +261,16 @@ class JsonLinesReport : public FileReport {
     w.begin_object().member("event", "error").member("request", request.id);
     write_error(w, request.error);
     return line(w.end_object());
+  }
+
+  Result<void> compared(std::span<const Comparison> comparisons) override {
+    for (const Comparison& comparison : comparisons) {
+      json::Writer w;
+      w.begin_object().member("event", "comparison");
+      write_comparison(w, comparison);
+      KERNELPATH_CHECK_OK(line(w.end_object()));
+    }
+    return {};
   }
 
   Result<void> end(const runtime::GeneratorTotals& totals) override {
@@ -225,9 +328,15 @@ class JsonReport : public FileReport {
     return {};
   }
 
+  Result<void> compared(std::span<const Comparison> comparisons) override {
+    comparisons_.assign(comparisons.begin(), comparisons.end());
+    return {};
+  }
+
   Result<void> end(const runtime::GeneratorTotals& totals) override {
     document_.end_array();
     if (!failed_.empty()) write_failed();
+    if (!comparisons_.empty()) write_comparisons();
     write_totals(document_, totals);
     document_.end_object();
     KERNELPATH_CHECK_OK(output().write(document_.take(2) + "\n"));
@@ -250,9 +359,20 @@ class JsonReport : public FileReport {
     document_.end_array();
   }
 
+  void write_comparisons() {
+    document_.key("comparisons").begin_array();
+    for (const Comparison& comparison : comparisons_) {
+      document_.begin_object();
+      write_comparison(document_, comparison);
+      document_.end_object();
+    }
+    document_.end_array();
+  }
+
   json::Writer document_;
   std::map<std::string, Collected> collected_;
   std::vector<FailedRequest> failed_;
+  std::vector<Comparison> comparisons_;
 };
 
 }  // namespace
@@ -260,6 +380,7 @@ class JsonReport : public FileReport {
 std::unique_ptr<RunReport> make_run_report(ReportFile file) {
   if (file.format == "jsonl") return std::make_unique<JsonLinesReport>(std::move(file.output));
   if (file.format == "json") return std::make_unique<JsonReport>(std::move(file.output));
+  if (file.format == "md") return std::make_unique<MarkdownReport>(std::move(file.output));
   return std::make_unique<TextReport>(std::move(file.output));
 }
 
@@ -295,6 +416,10 @@ Result<void> RunReports::done(const runtime::DoneEvent& event) {
 
 Result<void> RunReports::failed(const FailedRequest& request) {
   return for_each([&](RunReport& report) { return report.failed(request); });
+}
+
+Result<void> RunReports::compared(std::span<const Comparison> comparisons) {
+  return for_each([&](RunReport& report) { return report.compared(comparisons); });
 }
 
 Result<void> RunReports::end(const runtime::GeneratorTotals& totals) {

@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "cli/report_files.h"
+#include "cli/run_comparison.h"
 #include "cli/run_requests.h"
 #include "report/inspect.h"
 #include "runtime/generator.h"
@@ -9,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +20,7 @@ namespace kernelpath::cli {
 // Semantic version of llm-run's JSON documents and events; every change of their fields bumps it
 // (CHANGELOG.md).
 inline constexpr std::string_view kRunSchema = "kernelpath/run";
-inline constexpr std::string_view kRunSchemaVersion = "1.0.0";
+inline constexpr std::string_view kRunSchemaVersion = "1.1.0";
 
 // What is known before the first token.
 struct RunStart {
@@ -26,7 +28,8 @@ struct RunStart {
   const report::InputAnswer& answer;  // the Resolution that is executed
   const runtime::SessionPlan& plan;
   std::int64_t requests = 0;
-  bool has_text = true;  // there is a tokenizer
+  bool has_text = true;   // there is a tokenizer
+  bool compares = false;  // --expect: the comparison is the answer
   int threads = 1;
   std::string_view kernels;  // "avx512"
   bool huge_pages = false;
@@ -42,13 +45,16 @@ class RunReport {
   virtual Result<void> done(const runtime::DoneEvent& event) = 0;
   // A request that was not run at all.
   virtual Result<void> failed(const FailedRequest& request) = 0;
+  // Of --expect, once all is done.
+  virtual Result<void> compared(std::span<const Comparison> comparisons) = 0;
   virtual Result<void> end(const runtime::GeneratorTotals& totals) = 0;
   // Nobody reads it any more.
   [[nodiscard]] virtual bool reader_is_gone() const = 0;
 };
 
 // "text": the generated text as it comes; of several requests each one whole, under its name, when
-// it is done. "jsonl": an event a line. "json": one document at the end.
+// it is done. "md": a section a request, and a table of them. With --expect both hold the
+// comparison in place of texts. "jsonl": an event a line. "json": one document at the end.
 std::unique_ptr<RunReport> make_run_report(ReportFile file);
 
 // All reports of a run as one sink.
@@ -60,6 +66,7 @@ class RunReports : public runtime::EventSink {
   Result<void> token(const runtime::TokenEvent& event) override;
   Result<void> done(const runtime::DoneEvent& event) override;
   Result<void> failed(const FailedRequest& request);
+  Result<void> compared(std::span<const Comparison> comparisons);
   Result<void> end(const runtime::GeneratorTotals& totals);
   [[nodiscard]] bool readers_are_gone() const;
 

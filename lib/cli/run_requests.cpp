@@ -42,6 +42,12 @@ Result<std::string> prompt_text(const std::string& text) {
   const bool is_stream = text == "-";
   const bool is_file = text.starts_with("@");
   std::string out = text;
+  if (text == "@") {
+    return fail({.code = ErrorCode::kUsage,
+                 .message = "'@' names no file",
+                 .where = "--prompt",
+                 .hint = "say -p @FILE, or write the text itself"});
+  }
   if (is_stream || is_file) {
     KERNELPATH_TRY(read, read_input(is_file ? text.substr(1) : text, Option::kPrompt));
     out = std::move(read);
@@ -96,6 +102,31 @@ Result<GenerationRequest> defaults_of(const Settings& settings) {
   return out;
 }
 
+// --expect says what is generated: greedy tokens, as many as its file has.
+Result<void> check_expectable(const Settings& settings, bool has_prompt) {
+  std::vector<Option> others = {Option::kTemperature,
+                                Option::kTopK,
+                                Option::kTopP,
+                                Option::kMinP,
+                                Option::kRepetitionPenalty,
+                                Option::kPresencePenalty,
+                                Option::kFrequencyPenalty,
+                                Option::kStop};
+  if (!has_prompt) others.insert(others.end(), {Option::kChat, Option::kSystem});
+  for (const Option option : others) {
+    if (!settings.is_set(option)) continue;
+    const OptionRow& row = option_row(option);
+    const std::vector<std::string>& values = settings.list(option);
+    const bool as_ever = values.size() == 1 && values.front() == row.default_value;
+    if (as_ever) continue;
+    return fail({.code = ErrorCode::kUsageConflict,
+                 .message = "--expect compares the greedy tokens of its file's prompts; this asks "
+                            "for something else",
+                 .where = "--" + std::string(row.name)});
+  }
+  return {};
+}
+
 // What of --prompt, --prompt-tokens, --prompts and --expect is given, where only one may be.
 Result<void> check_sources(const Settings& settings) {
   std::vector<std::string> given;
@@ -111,12 +142,8 @@ Result<void> check_sources(const Settings& settings) {
     return fail({.code = ErrorCode::kUsageConflict,
                  .message = "--expect has prompts of its own; --prompts has others"});
   }
-  const bool draws = settings.number(Option::kTemperature) != 0;
-  if (expects && draws) {
-    return fail({.code = ErrorCode::kUsageConflict,
-                 .message = "--expect compares greedy tokens, --temperature draws others"});
-  }
-  if (!given.empty() || expects) return {};
+  if (expects) return check_expectable(settings, !given.empty());
+  if (!given.empty()) return {};
   return fail({.code = ErrorCode::kUsage,
                .message = "nothing is given to go on from",
                .hint = "say -p TEXT, --prompt-tokens IDS, --prompts FILE.jsonl or --expect "
@@ -144,7 +171,9 @@ Result<RunRequests> requests_of_file(const Settings& settings, const GenerationR
     if (trim(line).empty()) continue;
     Result<GenerationRequest> request = runtime::parse_request(line, number, name, defaults);
     if (!request) {
-      out.failed.push_back({fmt::format("line {}", number), std::move(request).error()});
+      std::string id = runtime::stated_id(line).value_or(fmt::format("line {}", number));
+      if (ids.contains(id)) id = fmt::format("line {}", number);
+      out.failed.push_back({std::move(id), std::move(request).error()});
     } else if (!ids.insert(request->id).second) {
       out.failed.push_back(
           {fmt::format("line {}", number), repeated_id(name, number, request->id)});
@@ -153,7 +182,10 @@ Result<RunRequests> requests_of_file(const Settings& settings, const GenerationR
     }
   }
   if (!out.requests.empty() || !out.failed.empty()) return out;
-  return fail({.code = ErrorCode::kBatchRequest, .message = "holds no request", .file = name});
+  return fail({.code = ErrorCode::kInputSchema,
+               .message = "holds no request",
+               .file = name,
+               .hint = R"(a request is a JSON object on a line of its own: {"prompt": "Hello"})"});
 }
 
 // The one request of --prompt or --prompt-tokens; nothing where neither is given.
@@ -223,6 +255,17 @@ Result<std::vector<std::int32_t>> tokens_of(const GenerationRequest& request,
 }
 
 }  // namespace
+
+std::vector<std::string> ignored_sampling(const Settings& settings) {
+  std::vector<std::string> out;
+  const bool may_draw = settings.number(Option::kTemperature) != 0 ||
+                        settings.is_set(Option::kPrompts);  // whose lines may have one
+  if (may_draw) return out;
+  for (const Option option : {Option::kTopK, Option::kTopP, Option::kMinP, Option::kSeed}) {
+    if (settings.is_set(option)) out.push_back("--" + std::string(option_row(option).name));
+  }
+  return out;
+}
 
 bool reads_standard_input(const Settings& settings) {
   return settings.text(Option::kPrompt) == "-" || settings.text(Option::kPrompts) == "-";

@@ -36,8 +36,11 @@ struct RunRequests {
 // Whether prompts come from standard input.
 bool reads_standard_input(const Settings& settings);
 
+// Options of drawing that change nothing, since tokens are not drawn but the likeliest are taken.
+std::vector<std::string> ignored_sampling(const Settings& settings);
+
 // Reads --prompt, --prompt-tokens, --prompts or --expect and the sampling options. Lines of
-// --prompts that are no requests are in `failed`. Errors: kUsage, kUsageConflict, kBatchRequest (no
+// --prompts that are no requests are in `failed`. Errors: kUsage, kUsageConflict, kInputSchema (no
 // line at all), those of load_expectation and read_file.
 Result<RunRequests> read_requests(const Settings& settings);
 

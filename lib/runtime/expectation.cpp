@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
+#include <set>
 
 namespace kernelpath::runtime {
 namespace {
@@ -48,16 +50,21 @@ Result<std::vector<double>> gap_list(const json::Value& run, std::size_t steps,
   const json::Value* list = run.find("gaps");
   // Without gaps no step is a near tie.
   if (list == nullptr) return std::vector<double>(steps, std::numeric_limits<double>::infinity());
-  std::vector<double> out;
-  if (list->is_array()) {
-    out.reserve(list->items().size());
-    for (const json::Value& item : list->items()) {
-      if (item.is_number()) out.push_back(item.as_double());
-    }
+  if (!list->is_array() || list->items().size() != steps) {
+    return bad(file, where + "/gaps",
+               fmt::format("is not a list of {} numbers, one a step of output_ids", steps));
   }
-  if (out.size() == steps) return out;
-  return bad(file, where + "/gaps",
-             fmt::format("is not a list of {} numbers, one a step of output_ids", steps));
+  std::vector<double> out;
+  out.reserve(steps);
+  for (const json::Value& item : list->items()) {
+    const bool fits = item.is_number() && std::isfinite(item.as_double()) && item.as_double() >= 0;
+    if (!fits) {
+      return bad(file, fmt::format("{}/gaps/{}", where, out.size()),
+                 "is not a finite number of at least 0", item.brief());
+    }
+    out.push_back(item.as_double());
+  }
+  return out;
 }
 
 Result<ExpectedRun> read_run(const json::Value& run, const std::string& file,
@@ -97,9 +104,14 @@ Result<Expectation> parse_expectation(std::string text, const std::string& path)
     return bad(path, "/prompts", "is not a list of prompts");
   }
   out.runs.reserve(prompts->items().size());
+  std::set<std::int64_t> ids;
   for (const json::Value& run : prompts->items()) {
     const auto index = static_cast<std::int64_t>(out.runs.size());
-    KERNELPATH_TRY(read, read_run(run, path, fmt::format("/prompts/{}", index), index));
+    const std::string where = fmt::format("/prompts/{}", index);
+    KERNELPATH_TRY(read, read_run(run, path, where, index));
+    if (!ids.insert(read.id).second) {
+      return bad(path, where + "/id", "another prompt has the same id", std::to_string(read.id));
+    }
     out.runs.push_back(std::move(read));
   }
   return out;

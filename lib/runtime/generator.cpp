@@ -174,9 +174,10 @@ Result<void> Generator::add(Prompt prompt) {
                                : std::numeric_limits<std::int64_t>::max();
   const std::int64_t context = options_.max_model_len.value_or(own);
   if (length >= context) {
-    return bad(fmt::format("the prompt has {} token{}, the model's context {}", length,
-                           length == 1 ? "" : "s", context),
-               "shorten the prompt; one token must be left to generate");
+    return bad(
+        fmt::format("the prompt has {} token{}, {} {}", length, length == 1 ? "" : "s",
+                    options_.max_model_len ? "--max-model-len is" : "the model's context", context),
+        "shorten the prompt; one token must be left to generate");
   }
   auto job = std::make_unique<Job>(std::move(prompt), parts_.tokenizer);
   job->sequence.id = next_id_++;

@@ -223,4 +223,13 @@ Result<GenerationRequest> parse_request(std::string_view line, std::int64_t line
   return out;
 }
 
+std::optional<std::string> stated_id(std::string_view line) {
+  const json::Limits limits{.max_bytes = kMaxRequestLineBytes, .max_members = 16'000'000};
+  const Result<json::Document> document = json::parse_object(std::string(line), "", limits);
+  const json::Value* const id = document ? document->root.find("id") : nullptr;
+  if (id != nullptr && id->is_string()) return id->as_string();
+  if (id != nullptr && id->is_integer()) return std::to_string(id->as_integer());
+  return std::nullopt;
+}
+
 }  // namespace kernelpath::runtime

@@ -43,4 +43,8 @@ inline constexpr std::size_t kMaxRequestLineBytes = std::size_t{64} << 20;
 Result<GenerationRequest> parse_request(std::string_view line, std::int64_t line_number,
                                         const std::string& file, const GenerationRequest& defaults);
 
+// The "id" that a line states, also one that parse_request refuses; nothing where it has none that
+// is one.
+std::optional<std::string> stated_id(std::string_view line);
+
 }  // namespace kernelpath::runtime

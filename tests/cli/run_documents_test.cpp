@@ -64,6 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Asked{"drafts",
                             {"-p", "Hello", "-n", "24", "--ignore-eos", "--speculative", "ngram"}},
                       Asked{"plan", {"-p", "Hello", "--dry-run"}},
+                      Asked{"comparison", {"--expect", checkpoint(kLlama) + "/golden.json"}},
                       Asked{"batch", {"--prompts", "PROMPTS"}, 1}),
     [](const auto& test) { return test.param.name; });
 

@@ -49,7 +49,7 @@ TEST(RunFailures, LinesThatCannotBeAnswered_DoNotKeepTheOthersFromIt) {
       run({checkpoint(kLlama), "--prompts", prompts, "--format", "jsonl", "--ignore-eos"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(names_of(lines_of(outcome.out)),
-              ::testing::ElementsAre("good done", "last done", "line 4 error", "line 5 error",
+              ::testing::ElementsAre("field error", "good done", "last done", "line 5 error",
                                      "line 6 error", "long error", "outside error"));
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("the prompt has 601 tokens"), HasSubstr("context 512"),
                                  HasSubstr("token 648 at index 0 is outside the vocabulary of 648"),
@@ -64,6 +64,17 @@ TEST(RunFailures, BatchWithoutAnyUsableLine_PrintsNothing) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("1:"), HasSubstr("2:")));
+}
+
+TEST(RunFailures, FileWithoutARequest_IsNoInput) {
+  const TemporaryFolder folder;
+  for (const char* content : {"", "\n \r\n"}) {
+    const Outcome outcome =
+        run({checkpoint(kLlama), "--prompts", folder.write("prompts.jsonl", content)});
+    EXPECT_EQ(outcome.exit_code, 3);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("prompts.jsonl: holds no request"),
+                                   HasSubstr("a JSON object on a line")));
+  }
 }
 
 TEST(RunFailures, PromptAsLongAsTheContext_IsRefused) {
@@ -114,7 +125,7 @@ TEST_F(NanWeights, OneRequestThatMeetsThem_EndsAlone) {
   for (const json::Value& event : lines_of(outcome.out)) {
     if (event.find("event")->as_string() != "done") continue;
     const bool met = event.find("request")->as_string() == "nan";
-    EXPECT_EQ(event.find("finish_reason")->as_string(), met ? "error" : "length");
+    EXPECT_EQ(event.find("reason")->as_string(), met ? "error" : "length");
     EXPECT_EQ(event.find("generated_tokens")->as_integer(), met ? 0 : 4);
     EXPECT_EQ(event.find("error") != nullptr, met);
   }
@@ -138,7 +149,7 @@ TEST(RunFailures, FileOfAnInterruptedRun_HoldsWhatWasGenerated) {
     EXPECT_EQ(outcome.exit_code, 128 + signal) << outcome.err;
     const std::vector<json::Value> events = lines_of(read_file(file));
     ASSERT_GE(events.size(), 3U);
-    EXPECT_EQ(events[events.size() - 2].find("finish_reason")->as_string(), "cancelled");
+    EXPECT_EQ(events[events.size() - 2].find("reason")->as_string(), "cancelled");
   }
 }
 

@@ -57,6 +57,79 @@ TEST(RunExpect, ChangedToken_IsAFinding) {
   EXPECT_THAT(outcome.out, StartsWith("prompt 0: step 0: expected token "));
 }
 
+// llm-run --expect with a golden that differs in the third prompt's first token.
+Outcome run_changed(const TemporaryFolder& folder, std::vector<std::string> options) {
+  std::string text = read_file(checkpoint(kLlama) + "/golden.json");
+  std::size_t list = 0;
+  for (int i = 0; i < 3; ++i) list = text.find("\"output_ids\"", list + 1);
+  const std::size_t digit = text.find_first_of("0123456789", list);
+  text[digit] = text[digit] == '1' ? '2' : '1';
+  options.insert(options.begin(),
+                 {checkpoint(kLlama), "--expect", folder.write("golden.json", text)});
+  return run(options);
+}
+
+TEST(RunExpect, EveryFormat_HoldsTheComparison) {
+  const TemporaryFolder folder;
+  const Outcome lines = run_changed(folder, {"--format", "jsonl"});
+  EXPECT_EQ(lines.exit_code, 1);
+  int equal = 0;
+  for (const json::Value& event : lines_of(lines.out)) {
+    if (event.find("event")->as_string() != "comparison") continue;
+    const bool differs = event.find("prompt")->as_integer() == 2;
+    EXPECT_EQ(event.find("verdict")->as_string(), differs ? "differs" : "equal");
+    EXPECT_EQ(event.find("step") != nullptr, differs);
+    equal += differs ? 0 : 1;
+  }
+  EXPECT_EQ(equal, 7);
+  const Outcome whole = run_changed(folder, {"--json"});
+  const json::Value document = json::parse(whole.out, "out").value().root;
+  EXPECT_EQ(document.find("comparisons")->items()[2].find("verdict")->as_string(), "differs");
+  EXPECT_THAT(document.find("results")->items(), SizeIs(8));
+  EXPECT_THAT(run_changed(folder, {"--format", "md"}).out,
+              AllOf(HasSubstr("| 1 | as expected |"), HasSubstr("| 2 | step 0: expected token ")));
+}
+
+TEST(RunExpect, OutputFile_TakesTheComparison) {
+  const TemporaryFolder folder;
+  const std::string text = folder.path("out.txt");
+  const std::string lines = folder.path("out.jsonl");
+  const Outcome outcome = run_changed(folder, {"-o", text, "-o", "jsonl:" + lines});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(read_file(text), HasSubstr("prompt 2: step 0: expected token "));
+  EXPECT_THAT(read_file(lines), HasSubstr("\"verdict\":\"differs\""));
+}
+
+TEST(RunExpect, WhatWouldChangeTokens_IsRefused) {
+  const std::string golden = checkpoint(kLlama) + "/golden.json";
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--repetition-penalty", "1.3"},
+        {"--temperature", "1"},
+        {"--stop", "x"},
+        {"--chat"},
+        {"--top-k", "4"}}) {
+    std::vector<std::string> arguments = {checkpoint(kLlama), "--expect", golden};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << options.front();
+    EXPECT_THAT(outcome.err, HasSubstr(options.front() + ": --expect compares the greedy tokens"));
+  }
+  // As it is without being said.
+  EXPECT_EQ(run({checkpoint(kLlama), "--expect", golden, "--temperature", "0"}).exit_code, 0);
+}
+
+TEST(RunExpect, PromptThatTheModelCannotRun_IsNamedInItsFile) {
+  const TemporaryFolder folder;
+  const std::string golden =
+      folder.write("golden.json", R"({"prompts": [{"id": 7, "prompt_ids": [1], "output_ids": [1]},
+                                     {"id": 9, "prompt_ids": [99999], "output_ids": [1]}]})");
+  const Outcome outcome = run({checkpoint(kLlama), "--expect", golden});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("golden.json: /prompts/1/prompt_ids: token 99999"));
+}
+
 TEST(RunExpect, PromptOfTheCommandLine_PicksItsRun) {
   const std::string golden = checkpoint(kLlama) + "/golden.json";
   const Outcome one = run({checkpoint(kLlama), "--expect", golden, "-p", "Hello"});
@@ -101,6 +174,37 @@ TEST(Run, Prompt_StreamsTextAlone) {
   EXPECT_EQ(quiet.err, "");
 }
 
+TEST(Run, OptionsOfDrawing_AreNoticedWhereNothingIsDrawn) {
+  const Outcome greedy =
+      run({checkpoint(kLlama), "-p", "Hello", "-n", "1", "--top-k", "4", "--seed", "3"});
+  EXPECT_EQ(greedy.exit_code, 0);
+  EXPECT_THAT(greedy.err, HasSubstr("--top-k, --seed without --temperature above 0"));
+  EXPECT_THAT(run({checkpoint(kLlama), "-p", "Hello", "-n", "1", "--top-k", "4", "--seed", "3",
+                   "--temperature", "1"})
+                  .err,
+              Not(HasSubstr("--temperature above 0")));
+}
+
+TEST(Run, Markdown_HasASectionARequestAndATable) {
+  const TemporaryFolder folder;
+  const std::string prompts = folder.write("prompts.jsonl",
+                                           "{\"id\": \"a|b\", \"prompt\": \"Hello\"}\n"
+                                           "{\"id\": \"bad\"}\n");
+  const Outcome outcome = run({checkpoint(kLlama), "--prompts", prompts, "-n", "4", "--ignore-eos",
+                               "--format", "md", "--quiet"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out,
+              AllOf(StartsWith("### a"), HasSubstr("\n```text\n"),
+                    HasSubstr("| request | prompt tokens | tokens | end |"),
+                    HasSubstr(" | 4 | length |"), HasSubstr("| bad | - | - | error: ")));
+  EXPECT_THAT(run({checkpoint(kLlama), "-p", "Hello", "--dry-run", "--format", "md"}).out,
+              StartsWith("| what | memory | bytes | of what |"));
+  EXPECT_EQ(run({checkpoint(kLlama), "--why", "--format", "md"}).out,
+            inspect({checkpoint(kLlama), "--engine", "kernelpath", "--device", "cpu", "--why",
+                     "--format", "md"})
+                .out);
+}
+
 TEST(Run, JsonLines_AreEventsWithTheResolutionFirst) {
   const Outcome outcome = run({checkpoint(kLlama), "-p", "Hello", "-n", "4", "--ignore-eos",
                                "--logprobs", "2", "--format", "jsonl"});
@@ -117,7 +221,7 @@ TEST(Run, JsonLines_AreEventsWithTheResolutionFirst) {
     EXPECT_THAT(events[i].find("top_logprobs")->items(), SizeIs(2));
   }
   EXPECT_EQ(events[5].find("event")->as_string(), "done");
-  EXPECT_EQ(events[5].find("finish_reason")->as_string(), "length");
+  EXPECT_EQ(events[5].find("reason")->as_string(), "length");
   EXPECT_EQ(events[5].find("prompt_tokens")->as_integer(), 4);
   EXPECT_EQ(events[5].find("generated_tokens")->as_integer(), 4);
   EXPECT_EQ(events[6].find("event")->as_string(), "end");
@@ -182,10 +286,11 @@ TEST(Run, FirstLine_SaysWhatRunsAndWhy) {
     return run(more).err;
   };
   EXPECT_THAT(first_line({}), AllOf(HasSubstr("LlamaForCausalLM  302.5 K parameters  weights 592."),
-                                    HasSubstr("FUSED, the first that can (")));
-  EXPECT_THAT(first_line({"--backend", "vanilla"}), HasSubstr("VANILLA, as asked (reference, "));
+                                    HasSubstr("FUSED on the CPU, the first that can (")));
+  EXPECT_THAT(first_line({"--backend", "vanilla"}),
+              HasSubstr("VANILLA on the CPU, as asked (reference, "));
   EXPECT_THAT(first_line({"--backend", "flashinfer", "--fallback", "warn"}),
-              HasSubstr("FUSED, in place of flashinfer ("));
+              HasSubstr("FUSED on the CPU, in place of flashinfer ("));
 }
 
 TEST(Run, Lists_AreThoseOfTheRuntime) {
@@ -243,7 +348,7 @@ TEST(Run, WrongUse_HasItsCodeAndAReason) {
       {{folder, "-p", "x", "--temperature", "-1"}, 2, "must be 0 (greedy) or more"},
       {{folder, "-p", "x", "--temperature", "warm"}, 2, "not a number"},
       {{folder, "-p", "x", "--top-p", "2"}, 2, "must be more than 0 and at most 1"},
-      {{folder, "-p", "x", "--device", "cuda"}, 4, "no CUDA kernels"},
+      {{folder, "-p", "x", "--device", "cuda"}, 4, "on the CPU only"},
       {{folder, "-p", "x", "--device", "h200"}, 2, "computes on this machine"},
       {{folder, "-p", "x", "--backend", "vanila"}, 2, "VANILLA"},
       {{folder, "-p", "x", "--backend", "flashinfer"}, 4, "no FlashInfer kernels"},
@@ -304,7 +409,7 @@ TEST(Run, Interrupt_KeepsWhatWasGenerated) {
   EXPECT_EQ(outcome.exit_code, 130);
   const std::vector<json::Value> events = lines_of(outcome.out);
   ASSERT_GE(events.size(), 3U);
-  EXPECT_EQ(events[events.size() - 2].find("finish_reason")->as_string(), "cancelled");
+  EXPECT_EQ(events[events.size() - 2].find("reason")->as_string(), "cancelled");
 }
 
 }  // namespace

@@ -51,6 +51,13 @@ TEST(LoadExpectation, WrongShapes_AreNamedByPointer) {
             "/prompts/0/output_ids/0");
   EXPECT_EQ(place(R"({"prompts": [{"prompt_ids": [1], "output_ids": [1], "gaps": []}]})"),
             "/prompts/0/gaps");
+  EXPECT_EQ(place(R"({"prompts": [{"prompt_ids": [1], "output_ids": [1, 2], "gaps": [1, NaN]}]})"),
+            "/prompts/0/gaps/1");
+  EXPECT_EQ(place(R"({"prompts": [{"prompt_ids": [1], "output_ids": [1], "gaps": [-0.5]}]})"),
+            "/prompts/0/gaps/0");
+  EXPECT_EQ(place(R"({"prompts": [{"id": 1, "prompt_ids": [1], "output_ids": [1]},
+                                  {"prompt_ids": [2], "output_ids": [1]}]})"),
+            "/prompts/1/id");
   EXPECT_EQ(place(R"({"prompts": [{"text": 1, "prompt_ids": [1], "output_ids": [1]}]})"),
             "/prompts/0/text");
 }
