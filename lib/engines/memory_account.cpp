@@ -167,6 +167,18 @@ std::int64_t model_dtype_bytes(const config::ModelConfig& model) {
   return model.dtype.value_or("") == "float32" ? 4 : 2;
 }
 
+std::string weights_text(const memory::WeightLedger& ledger, const Memory& memory) {
+  return fmt::format("{} parameters, from {}", ledger.parameters, memory.weight_source);
+}
+
+std::optional<std::string> weights_over_memory(std::int64_t rank_bytes,
+                                               const hardware::Device& device) {
+  const std::optional<std::int64_t> usable = device.usable_bytes();
+  if (!usable || rank_bytes <= *usable) return std::nullopt;
+  return fmt::format("{} of weights a rank, {} of usable memory", format_bytes(rank_bytes),
+                     format_bytes(*usable));
+}
+
 void add_parts(KvParts& sum, const KvParts& more) {
   sum.values += more.values;
   sum.data_bytes += more.data_bytes;

@@ -2,9 +2,11 @@
 
 #include "config/model_config.h"
 #include "engines/resolution.h"
+#include "hardware/device.h"
 #include "memory/weights.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -87,6 +89,12 @@ void account_for_pool(std::optional<std::int64_t> device_bytes,
 // layers that draft tokens are loaded too.
 void account_for_weights(const config::ModelConfig& model, const memory::WeightLedger& ledger,
                          bool loads_draft, Memory& memory);
+
+// What the steps of a rank's weights say: "7241732096 parameters, from the config".
+std::string weights_text(const memory::WeightLedger& ledger, const Memory& memory);
+// Why the weights of a rank do not fit the device; nothing where they do, or where nobody knows.
+std::optional<std::string> weights_over_memory(std::int64_t rank_bytes,
+                                               const hardware::Device& device);
 
 // Adds up what two groups keep.
 void add_parts(KvParts& sum, const KvParts& more);

@@ -149,6 +149,31 @@ void add_kv_dtype_edits(const Request& request, std::span<const std::string_view
   }
 }
 
+void add_page_size_edits(const Request& request, const PageSizes& pages, std::vector<Edit>& edits) {
+  for (const std::int64_t size : pages.sizes) {
+    if (request.deployment.page_size.value_or(pages.usual) == size) continue;
+    edits.push_back(
+        {"page size",
+         {fmt::format("--page-size {}", size), fmt::format("{} tokens a {}", size, pages.unit)},
+         [size, setting = pages.setting](Request& out) {
+           remove_setting(out, setting);
+           out.deployment.page_size = size;
+         }});
+  }
+}
+
+void add_tp_edits(const Request& request, std::string_view setting, std::vector<Edit>& edits) {
+  for (const std::int64_t tp : {1, 2, 4, 8}) {
+    if (request.deployment.tp == tp) continue;
+    edits.push_back({"tp",
+                     {fmt::format("--tp {}", tp), fmt::format("heads over {} ranks", tp)},
+                     [tp, setting](Request& out) {
+                       remove_setting(out, setting);
+                       out.deployment.tp = tp;
+                     }});
+  }
+}
+
 void add_undo_edits(const Request& request, std::string_view engine,
                     std::span<const std::string_view> kept, std::vector<Edit>& edits) {
   for (const auto& [field, value] : request.deployment.settings) {

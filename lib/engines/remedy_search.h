@@ -4,6 +4,7 @@
 #include "engines/request.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -47,6 +48,17 @@ void add_option_undo_edits(const Request& request, std::vector<Edit>& edits);
 // must outlive the edits.
 void add_kv_dtype_edits(const Request& request, std::span<const std::string_view> dtypes,
                         std::vector<Edit>& edits);
+
+// Tries each of `sizes` as --page-size (--tp), for engines whose argument is `setting`. `unit` says
+// what the engine calls a page.
+struct PageSizes {
+  std::span<const std::int64_t> sizes;
+  std::string_view setting;
+  std::string_view unit = "page";
+  std::int64_t usual = 0;  // what the engine takes where nobody states one; 0: nobody knows
+};
+void add_page_size_edits(const Request& request, const PageSizes& pages, std::vector<Edit>& edits);
+void add_tp_edits(const Request& request, std::string_view setting, std::vector<Edit>& edits);
 
 // Edits that undo what the user gave with --env, and with --set ENGINE.FIELD but for `kept` fields.
 void add_undo_edits(const Request& request, std::string_view engine,

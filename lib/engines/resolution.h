@@ -24,7 +24,7 @@ enum class Severity : std::uint8_t { kInfo, kWarn, kError };
 std::string_view verdict_name(Verdict verdict);     // "selected", …
 std::string_view severity_name(Severity severity);  // "info", "warn", "error"
 
-// The order in which somebody who debugs a deployment asks (facts: troubleshooting order).
+// The order in which somebody who debugs a deployment asks.
 enum class Stage : std::uint8_t {
   kModelClass,    // which class, and what rewrote the name
   kFinalValue,    // final value of each option and who set it

@@ -54,7 +54,7 @@ struct ModuleLog {
 using Declaration = std::vector<std::pair<std::string, std::string>>;
 
 // A static index and the runtime registries that loading modules fills, with the rules of
-// TensorRT-LLM's model registry (facts: trtllm, section 1), which are kernelpath's own as well:
+// TensorRT-LLM's model registry, which are kernelpath's own as well:
 //  - a look-up loads the provider first; there is no bare look-up;
 //  - a built-in registration fills an empty slot only, an external one overwrites;
 //  - each registration is logged before it is applied, and a new declaration replays the log;

@@ -28,21 +28,19 @@ void resolve_weights(const Request& request, const StartUp& run, Memory& memory,
     return;
   }
   account_for_weights(request.model, *ledger, run.limits->draft_length != 0, memory);
-  append_step(
-      {.rule = "DI-WEIGHTS",
-       .stage = Stage::kMemory,
-       .candidate = format_bytes(ledger->rank_bytes),
-       .reason = fmt::format("{} parameters, from {}", ledger->parameters, memory.weight_source)},
-      steps);
-  const std::optional<std::int64_t> device = request.device.usable_bytes();
-  if (!device || ledger->rank_bytes <= *device) return;
+  append_step({.rule = "DI-WEIGHTS",
+               .stage = Stage::kMemory,
+               .candidate = format_bytes(ledger->rank_bytes),
+               .reason = weights_text(*ledger, memory)},
+              steps);
+  const std::optional<std::string> over = weights_over_memory(ledger->rank_bytes, request.device);
+  if (!over) return;
   append_step({.rule = "DI-WEIGHTS-OVER-MEMORY",
                .stage = Stage::kMemory,
                .verdict = Verdict::kRejected,
                .severity = Severity::kError,
                .candidate = request.device.id,
-               .reason = fmt::format("{} of weights a rank, {} of usable memory",
-                                     format_bytes(ledger->rank_bytes), format_bytes(*device))},
+               .reason = *over},
               steps);
 }
 

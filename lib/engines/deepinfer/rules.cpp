@@ -305,17 +305,12 @@ std::string rule_id(const Fault& fault) {
   return "DI-" + to_upper(fault.rule.empty() ? fault.stage : fault.rule);
 }
 
-void append_step(StepText text, std::vector<Step>& steps) {
+void append_step(StepDraft draft, std::vector<Step>& steps) {
   const auto* const row =
-      std::ranges::find_if(kRows, [&](const Row& rule) { return rule.id == text.rule; });
+      std::ranges::find_if(kRows, [&](const Row& rule) { return rule.id == draft.rule; });
   KERNELPATH_ASSERT(row != kRows.end());
-  steps.push_back({.rule = std::string(row->id),
-                   .candidate = std::move(text.candidate),
-                   .verdict = text.verdict,
-                   .severity = text.severity,
-                   .reason = std::move(text.reason),
-                   .source = {std::string(kProject), std::string(row->file), std::string(kVersion)},
-                   .stage = text.stage});
+  const RuleInfo rule = {row->id, row->summary, row->why, row->remedy, row->file, kVersion};
+  steps.push_back(step_of(std::move(draft), rule, kProject));
 }
 
 }  // namespace kernelpath::engines::deepinfer

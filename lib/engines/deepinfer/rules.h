@@ -3,6 +3,7 @@
 #include "engines/deepinfer/fault.h"
 #include "engines/engine.h"
 #include "engines/resolution.h"
+#include "engines/step_draft.h"
 
 #include <span>
 #include <string>
@@ -18,15 +19,8 @@ std::span<const RuleInfo> rules();
 // name of its own is "DI-" and its stage.
 std::string rule_id(const Fault& fault);
 
-struct StepText {
-  std::string_view rule;
-  Stage stage = Stage::kFinalValue;
-  Verdict verdict = Verdict::kNoted;
-  Severity severity = Severity::kInfo;
-  std::string candidate = {};
-  std::string reason;
-};
+using StepDraft = StepDraftOf<Stage::kFinalValue>;
 // Appends a step with its rule's source; the rule must be of the table.
-void append_step(StepText text, std::vector<Step>& steps);
+void append_step(StepDraft draft, std::vector<Step>& steps);
 
 }  // namespace kernelpath::engines::deepinfer

@@ -25,21 +25,19 @@ void resolve_weights(const Request& request, const Launch& launch, Memory& memor
     return;
   }
   account_for_weights(request.model, *ledger, false, memory);
-  append_step(
-      {.rule = "KP-WEIGHTS",
-       .stage = Stage::kMemory,
-       .candidate = format_bytes(ledger->rank_bytes),
-       .reason = fmt::format("{} parameters, from {}", ledger->parameters, memory.weight_source)},
-      steps);
-  const std::optional<std::int64_t> device = request.device.usable_bytes();
-  if (!device || ledger->rank_bytes <= *device) return;
+  append_step({.rule = "KP-WEIGHTS",
+               .stage = Stage::kMemory,
+               .candidate = format_bytes(ledger->rank_bytes),
+               .reason = weights_text(*ledger, memory)},
+              steps);
+  const std::optional<std::string> over = weights_over_memory(ledger->rank_bytes, request.device);
+  if (!over) return;
   append_step({.rule = "KP-WEIGHTS-OVER-MEMORY",
                .stage = Stage::kMemory,
                .verdict = Verdict::kRejected,
                .severity = Severity::kError,
                .candidate = request.device.id,
-               .reason = fmt::format("{} of weights a rank, {} of usable memory",
-                                     format_bytes(ledger->rank_bytes), format_bytes(*device))},
+               .reason = *over},
               steps);
 }
 

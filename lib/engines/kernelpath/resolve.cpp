@@ -51,7 +51,7 @@ class Walk {
   }
 
  private:
-  bool refuse(StepText text, Status status) {
+  bool refuse(StepDraft text, Status status) {
     text.verdict = Verdict::kRejected;
     text.severity = Severity::kError;
     if (!out_.error) {

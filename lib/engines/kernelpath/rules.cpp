@@ -117,18 +117,10 @@ constexpr auto kRules = std::to_array<RuleInfo>({
 
 std::span<const RuleInfo> rules() { return kRules; }
 
-void append_step(StepText text, std::vector<Step>& steps) {
-  const auto* const rule = std::ranges::find(kRules, text.rule, &RuleInfo::id);
+void append_step(StepDraft draft, std::vector<Step>& steps) {
+  const auto* const rule = std::ranges::find(kRules, draft.rule, &RuleInfo::id);
   KERNELPATH_ASSERT(rule != kRules.end());
-  steps.push_back({.rule = std::string(text.rule),
-                   .candidate = std::move(text.candidate),
-                   .verdict = text.verdict,
-                   .severity = text.severity,
-                   .reason = std::move(text.reason),
-                   .source = {.project = "kernelpath",
-                              .file = std::string(rule->file),
-                              .version = std::string(rule->version)},
-                   .stage = text.stage});
+  steps.push_back(step_of(std::move(draft), *rule, "kernelpath"));
 }
 
 }  // namespace kernelpath::engines::kernelpath

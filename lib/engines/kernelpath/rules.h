@@ -2,6 +2,7 @@
 
 #include "engines/engine.h"
 #include "engines/resolution.h"
+#include "engines/step_draft.h"
 
 #include <span>
 #include <string>
@@ -13,15 +14,8 @@ namespace kernelpath::engines::kernelpath {
 // Every rule that a Resolution of this engine can name, those of the capability table among them.
 std::span<const RuleInfo> rules();
 
-struct StepText {
-  std::string_view rule;
-  Stage stage = Stage::kFinalValue;
-  Verdict verdict = Verdict::kNoted;
-  Severity severity = Severity::kInfo;
-  std::string candidate = {};
-  std::string reason;
-};
+using StepDraft = StepDraftOf<Stage::kFinalValue>;
 // Appends a step with its rule's source; the rule must be of the table.
-void append_step(StepText text, std::vector<Step>& steps);
+void append_step(StepDraft draft, std::vector<Step>& steps);
 
 }  // namespace kernelpath::engines::kernelpath

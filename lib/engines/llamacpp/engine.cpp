@@ -118,7 +118,7 @@ std::vector<TableRow> variable_rows() {
 
 std::vector<TableRow> source_rows() {
   std::vector<TableRow> out;
-  for (const SourceRow& row : active_profile().sources) {
+  for (const TableSource& row : active_profile().sources) {
     out.push_back(
         {row.file, {{"tag", row.tag}, {"repository", row.repository}, {"commit", row.commit}}});
   }

@@ -4,6 +4,7 @@
 #include "checkpoint/gguf_value.h"
 #include "engines/llamacpp/guard.h"
 #include "engines/llamacpp/hparams.h"
+#include "engines/table_header.h"
 
 #include <cstdint>
 #include <optional>
@@ -70,17 +71,10 @@ struct ClassRow {
   std::vector<ReadRow> rows;
 };
 
-struct SourceRow {
-  std::string tag;
-  std::string repository;
-  std::string file;
-  std::string commit;
-};
-
 // The tables of llama.cpp at one commit.
 struct Profile {
   std::string version;
-  std::vector<SourceRow> sources;
+  std::vector<TableSource> sources;
   std::vector<ArchitectureRow> architectures;  // in the engine's order
   std::vector<std::string> cache_types;        // in the option's order
   std::vector<ConverterRow> converter;

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "engines/json_fields.h"
 #include "engines/llamacpp/profile.h"
+#include "engines/table_header.h"
 #include "json/document.h"
 
 #include <fmt/format.h>
@@ -14,9 +15,6 @@ namespace kernelpath::engines::llamacpp {
 namespace {
 
 using checkpoint::GgufType;
-
-constexpr std::string_view kSchema = "kernelpath/engine-profile";
-constexpr std::string_view kSchemaMajor = "1.";
 
 template <class T>
 struct Named {
@@ -63,30 +61,8 @@ Result<decltype(Rows::value_type::value)> named(const JsonFields& row, std::stri
 Result<JsonFields> open_table(const json::Document& document, std::string_view name) {
   KERNELPATH_TRY(table, JsonFields::of(document.root,
                                        {.code = ErrorCode::kInputSchema, .file = document.file}));
-  KERNELPATH_TRY(schema, table.string("schema"));
-  if (schema != kSchema) return fail(table.error("schema", fmt::format("expected {}", kSchema)));
-  KERNELPATH_TRY(schema_version, table.string("schema_version"));
-  if (!std::string_view(schema_version).starts_with(kSchemaMajor)) {
-    return fail(table.error("schema_version", "this build reads schema versions 1.x"));
-  }
-  KERNELPATH_TRY(engine, table.string("engine"));
-  if (engine != "llamacpp") return fail(table.error("engine", "expected \"llamacpp\""));
-  KERNELPATH_TRY(kind, table.string("table"));
-  if (kind != name) return fail(table.error("table", fmt::format("expected \"{}\"", name)));
+  KERNELPATH_CHECK_OK(check_table_header(table, "llamacpp", name));
   return table;
-}
-
-Result<std::vector<SourceRow>> read_sources(const JsonFields& table) {
-  std::vector<SourceRow> out;
-  KERNELPATH_TRY(sources, table.object("sources"));
-  for (const json::Member& member : sources.value().members()) {
-    KERNELPATH_TRY(row, sources.fields_of(member));
-    KERNELPATH_TRY(repository, row.string("repo"));
-    KERNELPATH_TRY(file, row.string("file"));
-    KERNELPATH_TRY(commit, row.string("commit"));
-    out.push_back({member.key, repository, file, commit});
-  }
-  return out;
 }
 
 Result<ArchitectureRow> read_architecture(const JsonFields& row) {
@@ -263,7 +239,7 @@ Result<Profile> parse_profile(ProfileTexts texts, const std::string& folder) {
   KERNELPATH_TRY(table, open_table(registry, "registry"));
   KERNELPATH_TRY(version, table.string("version"));
   profile.version = version;
-  KERNELPATH_TRY(sources, read_sources(table));
+  KERNELPATH_TRY(sources, read_table_sources(table));
   profile.sources = std::move(sources);
   KERNELPATH_CHECK_OK(read_registry(table, profile));
 

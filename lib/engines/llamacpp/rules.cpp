@@ -147,16 +147,7 @@ std::span<const RuleInfo> rule_table() { return kRules; }
 void append_step(StepDraft draft, std::vector<Step>& steps) {
   const auto* const rule = std::ranges::find(kRules, draft.rule, &RuleInfo::id);
   KERNELPATH_ASSERT(rule != kRules.end());
-  steps.push_back(
-      Step{.rule = std::string(rule->id),
-           .candidate = std::move(draft.candidate),
-           .verdict = draft.verdict,
-           .severity = draft.severity,
-           .reason = std::move(draft.reason),
-           .source = {.project = "llama.cpp",
-                      .file = draft.file.empty() ? std::string(rule->file) : std::move(draft.file),
-                      .version = std::string(rule->version)},
-           .stage = draft.stage});
+  steps.push_back(step_of(std::move(draft), *rule, "llama.cpp"));
 }
 
 }  // namespace kernelpath::engines::llamacpp

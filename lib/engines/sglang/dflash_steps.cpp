@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::int64_t kDefaultBlock = 16;
 constexpr std::int64_t kDefaultGamma = 7;
-constexpr std::int64_t kRequests = 48;
 
 // One step and one candidate: such drafts are a block, not a tree.
 void fix_one(Launch& launch, std::string_view algorithm, std::string_view field) {
@@ -24,14 +23,6 @@ void fix_one(Launch& launch, std::string_view algorithm, std::string_view field)
                                              algorithm, field, field, *given));
   }
   launch.declare(kSpecBlockShape, std::string(field), integer_value(1));
-}
-
-void limit_requests(Launch& launch) {
-  if (!launch.unset("max_running_requests")) return;
-  launch.declare(kSpecRequests, "max_running_requests", integer_value(kRequests));
-  launch.warn(kSpecRequests,
-              "Max running requests is reset to 48 for speculative decoding. You can override this "
-              "by explicitly setting --max-running-requests.");
 }
 
 const json::Value* draft_member(const Launch& launch, std::string_view group,
@@ -202,7 +193,7 @@ void dflash(Launch& launch) {
   dflash_tokens(launch);
   if (launch.refused()) return;
   dflash_backend(launch);
-  limit_requests(launch);
+  limit_draft_requests(launch);
 }
 
 void dspark(Launch& launch) {
@@ -223,7 +214,7 @@ void dspark(Launch& launch) {
   fix_one(launch, "DSpark", "speculative_num_steps");
   fix_one(launch, "DSpark", "speculative_eagle_topk");
   dspark_tokens(launch);
-  if (!launch.refused()) limit_requests(launch);
+  if (!launch.refused()) limit_draft_requests(launch);
 }
 
 }  // namespace kernelpath::engines::sglang

@@ -62,12 +62,9 @@ class Ledger {
     if (!ledger) return note(kWeightsUnknown, Severity::kWarn, "", ledger.error().text());
     account_for_weights(run_.request.model, *ledger, algorithm == "EAGLE", memory_);
     note(kWeights, Severity::kInfo, format_bytes(ledger->rank_bytes),
-         fmt::format("{} parameters, from {}", ledger->parameters, memory_.weight_source));
-    if (device_bytes() && ledger->rank_bytes > *device_bytes()) {
-      note(kWeightsOverMemory, Severity::kError, run_.request.device.id,
-           fmt::format("{} of weights a rank, {} of usable memory",
-                       format_bytes(ledger->rank_bytes), format_bytes(*device_bytes())));
-    }
+         weights_text(*ledger, memory_));
+    const auto over = weights_over_memory(ledger->rank_bytes, run_.request.device);
+    if (over) note(kWeightsOverMemory, Severity::kError, run_.request.device.id, *over);
   }
 
   // The share of layers of the stage that has most.

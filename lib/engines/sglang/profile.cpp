@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "engines/json_fields.h"
 #include "engines/sglang/model_rules.h"
+#include "engines/table_header.h"
 #include "engines/tables.h"
 #include "json/document.h"
 
@@ -20,10 +21,7 @@ constexpr std::size_t kMaxTableBytes = 4U << 20U;
 Result<JsonFields> open_table(const json::Value& root, const std::string& file,
                               std::string_view name) {
   KERNELPATH_TRY(table, JsonFields::of(root, {.code = ErrorCode::kInputSchema, .file = file}));
-  KERNELPATH_TRY(engine, table.string("engine"));
-  KERNELPATH_TRY(kind, table.string("table"));
-  if (engine != "sglang") return fail(table.error("engine", "expected sglang"));
-  if (kind != name) return fail(table.error("table", "expected " + std::string(name)));
+  KERNELPATH_CHECK_OK(check_table_header(table, "sglang", name));
   return table;
 }
 

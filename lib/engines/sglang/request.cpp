@@ -2,13 +2,12 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "engines/setting_value.h"
 #include "json/document.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 namespace kernelpath::engines::sglang {
 namespace {
@@ -19,21 +18,10 @@ constexpr std::int64_t kMebibyte = std::int64_t{1024} * 1024;
 
 // --- values --------------------------------------------------------------------------------------
 
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::string plain_type(std::string_view type) {
   constexpr std::string_view kOptional = "Optional[";
   if (!type.starts_with(kOptional) || !type.ends_with("]")) return std::string(type);
   return std::string(type.substr(kOptional.size(), type.size() - kOptional.size() - 1));
-}
-
-bool is_none(std::string_view text) {
-  return text.empty() || equal_ignoring_case(text, "none") || equal_ignoring_case(text, "null");
 }
 
 // Words between commas, or JSON.
@@ -57,9 +45,8 @@ std::optional<Value> parse_value(const ArgumentRow& row, const std::string& text
   if (is_none(text) && !contains(row.choices, text)) return Value::null();
   const std::string type = plain_type(row.type);
   if (type == "bool") {
-    if (equal_ignoring_case(text, "true") || text == "1") return Value::boolean(true);
-    if (equal_ignoring_case(text, "false") || text == "0") return Value::boolean(false);
-    return std::nullopt;
+    const auto flag = parse_flag(text);
+    return flag ? std::optional(Value::boolean(*flag)) : std::nullopt;
   }
   if (type == "int") {
     const auto number = parse_integer(text);
@@ -77,24 +64,13 @@ std::optional<Value> parse_value(const ArgumentRow& row, const std::string& text
 
 std::string_view type_words(const ArgumentRow& row) {
   const std::string type = plain_type(row.type);
-  if (type == "bool") return "true or false";
-  if (type == "int") return "a whole number";
-  return type == "float" ? "a number" : "a list or an object in JSON";
+  if (type == "bool") return engines::type_words(SettingType::kBool);
+  if (type == "int") return engines::type_words(SettingType::kInteger);
+  return type == "float" ? engines::type_words(SettingType::kNumber)
+                         : "a list or an object in JSON";
 }
 
 // --- options -------------------------------------------------------------------------------------
-
-// Names that engines share for types; the engine's own pass as they are.
-std::string type_name(const std::string& name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNames = {
-      std::pair{"bf16", "bfloat16"}, std::pair{"f16", "float16"}, std::pair{"fp16", "float16"},
-      std::pair{"fp32", "float32"}};
-  std::string lower = to_lower(name);
-  for (const auto& [ours, theirs] : kNames) {
-    if (lower == ours) return std::string(theirs);
-  }
-  return lower;
-}
 
 std::string cache_type_name(const std::string& name) {
   const std::string lower = to_lower(name);
@@ -144,7 +120,7 @@ std::vector<Stated> stated_by_options(const Deployment& deployment) {
   };
   std::vector<Stated> out = {
       {"attention_backend", "--attention-backend", map(deployment.backend, to_lower)},
-      {"dtype", "--dtype", map(deployment.dtype, type_name)},
+      {"dtype", "--dtype", map(deployment.dtype, torch_dtype_name)},
       {"kv_cache_dtype", "--kv-cache-dtype", map(deployment.kv_dtype, cache_type_name)},
       {"quantization", "--quantization", deployment.quantization},
       {"page_size", "--page-size", as_text(deployment.page_size)},

@@ -277,15 +277,8 @@ class Walk {
 
 void append_step(StepDraft draft, std::vector<Step>& steps) {
   const RuleInfo* rule = find_rule(draft.rule);
-  steps.push_back({.rule = std::string(draft.rule),
-                   .candidate = std::move(draft.candidate),
-                   .verdict = draft.verdict,
-                   .severity = draft.severity,
-                   .reason = std::move(draft.reason),
-                   .source = {.project = "SGLang",
-                              .file = std::string(rule == nullptr ? "" : rule->file),
-                              .version = std::string(kRulesVersion)},
-                   .stage = draft.stage});
+  const RuleInfo without_file = {draft.rule, {}, {}, {}, {}, kRulesVersion};
+  steps.push_back(step_of(std::move(draft), rule == nullptr ? without_file : *rule, "SGLang"));
 }
 
 Resolution resolve(const Request& request, const Profile& profile) {

@@ -5,6 +5,7 @@
 #include "engines/sglang/build.h"
 #include "engines/sglang/launch.h"
 #include "engines/sglang/request.h"
+#include "engines/step_draft.h"
 
 #include <optional>
 #include <string>
@@ -22,15 +23,8 @@ struct Run {
   BuiltAttention built = {};
 };
 
-// One decision before its source is looked up.
-struct StepDraft {
-  std::string_view rule;
-  Stage stage = Stage::kFinalValue;
-  Verdict verdict = Verdict::kNoted;
-  Severity severity = Severity::kInfo;
-  std::string candidate = {};
-  std::string reason = {};
-};
+using StepDraft = StepDraftOf<Stage::kFinalValue>;
+// Appends a step with its rule's source; a rule that no table holds has no file.
 void append_step(StepDraft draft, std::vector<Step>& steps);
 
 // The layers that resolve alike, with the bytes of a token in each group.

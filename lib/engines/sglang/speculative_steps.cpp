@@ -12,8 +12,6 @@
 namespace kernelpath::engines::sglang {
 namespace {
 
-constexpr std::int64_t kRequests = 48;
-
 bool one_of(const std::string& text, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), text) != names.end();
 }
@@ -47,14 +45,6 @@ void resolve_alias(Launch& launch) {
   }
   launch.declare(kSpecAlias, "speculative_algorithm",
                  text_value(gemma4 ? "FROZEN_KV_MTP" : "EAGLE"));
-}
-
-void limit_requests(Launch& launch) {
-  if (!launch.unset("max_running_requests")) return;
-  launch.declare(kSpecRequests, "max_running_requests", integer_value(kRequests));
-  launch.warn(kSpecRequests,
-              "Max running requests is reset to 48 for speculative decoding. You can override this "
-              "by explicitly setting --max-running-requests.");
 }
 
 void cpu_overlap(Launch& launch) {
@@ -174,7 +164,7 @@ void eagle_family(Launch& launch) {
                               "Currently standalone speculative decoding does not support dp "
                               "attention.");
   }
-  limit_requests(launch);
+  limit_draft_requests(launch);
   cpu_overlap(launch);
   if (launch.flag("disable_overlap_schedule")) {
     launch.warn(kSpecSynchronous,
@@ -219,7 +209,7 @@ void ngram_counts(Launch& launch) {
 
 void ngram(Launch& launch) {
   cpu_overlap(launch);
-  limit_requests(launch);
+  limit_draft_requests(launch);
   ngram_counts(launch);
   launch.warn(kSpecNgram,
               "The mixed chunked prefill are disabled because of using ngram speculative "
@@ -242,7 +232,7 @@ void ngram(Launch& launch) {
 }
 
 void frozen_kv_mtp(Launch& launch) {
-  limit_requests(launch);
+  limit_draft_requests(launch);
   if (!launch.flag("enable_mixed_chunk")) return;
   launch.declare(kSpecMixedChunk, "enable_mixed_chunk", boolean_value(false));
   launch.warn(kSpecMixedChunk,
@@ -290,6 +280,16 @@ constexpr std::array kAlgorithms = {
 };
 
 }  // namespace
+
+void limit_draft_requests(Launch& launch) {
+  if (!launch.unset("max_running_requests")) return;
+  constexpr std::int64_t kRequests = 48;
+  launch.declare(kSpecRequests, "max_running_requests", integer_value(kRequests));
+  launch.warn(kSpecRequests,
+              fmt::format("Max running requests is reset to {} for speculative decoding. You can "
+                          "override this by explicitly setting --max-running-requests.",
+                          kRequests));
+}
 
 void speculative_decoding(Launch& launch) {
   if (launch.unset("speculative_moe_runner_backend")) {

@@ -68,6 +68,8 @@ void mega_moe_token_budget(Launch& launch);
 
 // speculative_steps.cpp
 void speculative_decoding(Launch& launch);
+// The limit of requests that every kind of draft has where the user states none.
+void limit_draft_requests(Launch& launch);
 
 // dflash_steps.cpp
 void dflash(Launch& launch);

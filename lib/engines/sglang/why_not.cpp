@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +20,6 @@ constexpr std::array<std::string_view, 3> kBackendSettings = {
     "attention_backend", "prefill_attention_backend", "decode_attention_backend"};
 constexpr std::array<std::string_view, 4> kKvDtypes = {"auto", "bf16", "fp8_e4m3", "fp8_e5m2"};
 constexpr std::array<std::int64_t, 4> kPageSizes = {1, 32, 64, 128};
-constexpr std::array<std::int64_t, 4> kTpSizes = {1, 2, 4, 8};
 
 Result<std::string> find_candidate(const Profile& profile, std::string_view name) {
   const std::string wanted = to_lower(name);
@@ -64,50 +62,19 @@ std::vector<Step> refusals_of(const Resolution& resolution) {
   return out;
 }
 
-// Collects the changes that are tried, cheapest first.
-class Edits {
- public:
-  explicit Edits(const Request& request) : request_(request) {}
-
-  std::vector<Edit> make() {
-    add_install_edits(request_, out_);
-    add_undo_edits(request_, "sglang", kBackendSettings, out_);
-    add_option_undo_edits(request_, out_);
-    add_kv_dtype_edits(request_, kKvDtypes, out_);
-    add_sizes();
-    const std::vector<Edit> devices = device_edits(request_);
-    out_.insert(out_.end(), devices.begin(), devices.end());
-    return std::move(out_);
-  }
-
- private:
-  void add(std::string subject, std::string option, std::string effect,
-           std::function<void(Request&)> apply) {
-    out_.push_back({std::move(subject), {std::move(option), std::move(effect)}, std::move(apply)});
-  }
-
-  void add_sizes() {
-    for (const std::int64_t page : kPageSizes) {
-      if (request_.deployment.page_size == page) continue;
-      add("page size", fmt::format("--page-size {}", page), fmt::format("{} tokens a page", page),
-          [page](Request& out) {
-            remove_setting(out, "page_size");
-            out.deployment.page_size = page;
-          });
-    }
-    for (const std::int64_t tp : kTpSizes) {
-      if (request_.deployment.tp == tp) continue;
-      add("tp", fmt::format("--tp {}", tp), fmt::format("heads over {} ranks", tp),
-          [tp](Request& out) {
-            remove_setting(out, "tp_size");
-            out.deployment.tp = tp;
-          });
-    }
-  }
-
-  const Request& request_;
-  std::vector<Edit> out_;
-};
+// The changes that are tried, cheapest first.
+std::vector<Edit> edits_of(const Request& request) {
+  std::vector<Edit> out;
+  add_install_edits(request, out);
+  add_undo_edits(request, "sglang", kBackendSettings, out);
+  add_option_undo_edits(request, out);
+  add_kv_dtype_edits(request, kKvDtypes, out);
+  add_page_size_edits(request, {.sizes = kPageSizes, .setting = "page_size"}, out);
+  add_tp_edits(request, "tp_size", out);
+  const std::vector<Edit> devices = device_edits(request);
+  out.insert(out.end(), devices.begin(), devices.end());
+  return out;
+}
 
 }  // namespace
 
@@ -120,7 +87,7 @@ Result<Engine::WhyNot> why_not(const Request& request, std::string_view name,
   out.admitted = is_admitted(resolution, candidate);
   if (out.admitted) return out;
   out.refusals = refusals_of(resolution);
-  const std::vector<Edit> edits = Edits(asked).make();
+  const std::vector<Edit> edits = edits_of(asked);
   const auto admitted = [&, &candidate = candidate](const Request& changed) {
     return is_admitted(resolve(changed, profile), candidate);
   };

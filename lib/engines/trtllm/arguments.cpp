@@ -9,16 +9,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 namespace kernelpath::engines::trtllm {
 namespace {
 
-using enum ArgumentType;
+using enum SettingType;
 
 constexpr std::array kTable = {
-    ArgumentInfo{"attn_backend", kString, "TRTLLM", "--backend",
+    ArgumentInfo{"attn_backend", kText, "TRTLLM", "--backend",
                  "attention backend; the engine does not check the name"},
     ArgumentInfo{"max_seq_len", kInteger, "", "--max-model-len",
                  "longest sequence; inferred from the model where None"},
@@ -31,8 +30,8 @@ constexpr std::array kTable = {
     ArgumentInfo{"moe_expert_parallel_size", kInteger, "1", "--ep", "expert-parallel ranks"},
     ArgumentInfo{"enable_attention_dp", kBool, "false", "",
                  "attention replicated over the tensor-parallel ranks"},
-    ArgumentInfo{"dtype", kString, "auto", "--dtype", "dtype of what is not quantised"},
-    ArgumentInfo{"kv_cache_config.dtype", kString, "auto", "--kv", "dtype of the KV cache"},
+    ArgumentInfo{"dtype", kText, "auto", "--dtype", "dtype of what is not quantised"},
+    ArgumentInfo{"kv_cache_config.dtype", kText, "auto", "--kv", "dtype of the KV cache"},
     ArgumentInfo{"kv_cache_config.tokens_per_block", kInteger, "32", "--page-size",
                  "tokens of a KV block"},
     ArgumentInfo{"kv_cache_config.free_gpu_memory_fraction", kNumber, "0.9", "",
@@ -40,14 +39,14 @@ constexpr std::array kTable = {
     ArgumentInfo{"kv_cache_config.max_tokens", kInteger, "", "", "upper limit of the KV pool"},
     ArgumentInfo{"kv_cache_config.enable_block_reuse", kBool, "true", "",
                  "blocks of earlier requests are reused"},
-    ArgumentInfo{"kv_cache_config.use_kv_cache_manager_v2", kString, "auto", "",
+    ArgumentInfo{"kv_cache_config.use_kv_cache_manager_v2", kText, "auto", "",
                  "true, false or auto"},
     ArgumentInfo{"enable_chunked_prefill", kBool, "false", "", "long prompts are cut in chunks"},
-    ArgumentInfo{"sparse_attention_config.algorithm", kString, "", "",
+    ArgumentInfo{"sparse_attention_config.algorithm", kText, "", "",
                  "rocket, dsa, deepseek_v4, skip_softmax, minimax_m3, qsa, glm_kpool, csa2"},
-    ArgumentInfo{"sparse_attention_config.implementation", kString, "triton", "",
+    ArgumentInfo{"sparse_attention_config.implementation", kText, "triton", "",
                  "minimax_m3 only: triton or msa"},
-    ArgumentInfo{"speculative_config.decoding_type", kString, "", "--speculative",
+    ArgumentInfo{"speculative_config.decoding_type", kText, "", "--speculative",
                  "Eagle, Eagle3, MTP, NGram, DraftTarget …"},
     ArgumentInfo{"speculative_config.max_draft_len", kInteger, "", "--draft-tokens",
                  "draft tokens of a step"},
@@ -56,7 +55,7 @@ constexpr std::array kTable = {
     ArgumentInfo{"mla_skip_correction_threshold", kNumber, "8.0", "",
                  "in (0, 32]; effective on SM 100 and 103"},
     ArgumentInfo{"mm_encoder_only", kBool, "false", "", "build the vision encoder alone"},
-    ArgumentInfo{"modeling_v2", kString, "off", "", "off, auto or require"},
+    ArgumentInfo{"modeling_v2", kText, "off", "", "off, auto or require"},
 };
 
 std::size_t index_of(std::string_view name) {
@@ -66,39 +65,9 @@ std::size_t index_of(std::string_view name) {
   return static_cast<std::size_t>(found - kTable.begin());
 }
 
-bool is_none(std::string_view value) {
-  return value.empty() || equal_ignoring_case(value, "none") || equal_ignoring_case(value, "null");
-}
-
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // The value as this table spells it, or nothing where the type does not fit.
-std::optional<std::string> normalise(ArgumentType type, const std::string& value) {
-  if (is_none(value)) return std::string();
-  switch (type) {
-    case kBool:
-      if (equal_ignoring_case(value, "true") || value == "1") return "true";
-      if (equal_ignoring_case(value, "false") || value == "0") return "false";
-      return std::nullopt;
-    case kInteger:
-      return parse_integer(value) ? std::optional(value) : std::nullopt;
-    case kNumber:
-      return parse_number(value) ? std::optional(value) : std::nullopt;
-    case kString:
-      return value;
-  }
-  return std::nullopt;
-}
-
-std::string_view type_text(ArgumentType type) {
-  constexpr std::array<std::string_view, 4> kNames = {"true or false", "a whole number", "a number",
-                                                      "a string"};
-  return kNames.at(static_cast<std::size_t>(type));
+std::optional<std::string> normalise(SettingType type, const std::string& value) {
+  return is_none(value) ? std::string() : normalised(type, value);
 }
 
 Error unknown_argument(std::string_view name) {
@@ -189,7 +158,7 @@ Result<void> Arguments::set(std::string_view name, const std::string& value,
   const std::optional<std::string> normal = normalise(info->type, value);
   if (!normal) {
     return fail({.code = ErrorCode::kUsage,
-                 .message = fmt::format("trtllm.{} takes {}", name, type_text(info->type)),
+                 .message = fmt::format("trtllm.{} takes {}", name, type_words(info->type)),
                  .where = std::string(set_by),
                  .value = shorten(value, 32)});
   }

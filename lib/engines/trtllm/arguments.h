@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "engines/request.h"
+#include "engines/setting_value.h"
 
 #include <cstdint>
 #include <optional>
@@ -12,12 +13,10 @@
 
 namespace kernelpath::engines::trtllm {
 
-enum class ArgumentType : std::uint8_t { kBool, kInteger, kNumber, kString };
-
 // One argument of the engine's LLM API that the resolution reads.
 struct ArgumentInfo {
   std::string_view name;  // dotted, as in an options file: "kv_cache_config.dtype"
-  ArgumentType type;
+  SettingType type;
   std::string_view default_value;  // as written; empty is the engine's None
   std::string_view option;         // the common option that states it: "--kv"; may be empty
   std::string_view about;

@@ -20,7 +20,7 @@ struct ClassAnswer {
 };
 
 // The order of decisions that turns a configuration into a class. Each decision is an event of the
-// registry. Sources: modeling_auto.py 01bffee1, modeling_utils.py; facts: trtllm, section 2.
+// registry. Sources: modeling_auto.py 01bffee1, modeling_utils.py.
 class ClassResolver {
  public:
   // Both must outlive the resolver.

@@ -151,7 +151,7 @@ std::vector<TableRow> index_rows(const registry::IndexTable& table, std::string_
 
 std::vector<TableRow> source_rows() {
   std::vector<TableRow> out;
-  for (const SourceRow& row : active_profile().sources) {
+  for (const TableSource& row : active_profile().sources) {
     out.push_back(
         {row.file, {{"tag", row.tag}, {"repository", row.repository}, {"commit", row.commit}}});
   }

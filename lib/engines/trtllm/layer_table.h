@@ -7,8 +7,8 @@
 
 namespace kernelpath::engines::trtllm {
 
-// Keys under which attention modules register themselves, in the order of construction (facts:
-// trtllm, section 4, A1; attention.py 047098b7). The first module of an index gets the index, each
+// Keys under which attention modules register themselves, in the order of construction
+// (attention.py 047098b7). The first module of an index gets the index, each
 // further one the first free "<index>_0", "<index>_1", … A module without an index is "None".
 class LayerTable {
  public:

@@ -46,24 +46,20 @@ void resolve_weights(const LayerContext& context, Memory& memory, std::vector<St
   }
   account_for_weights(context.request.model, *ledger,
                       arguments.text("speculative_config.decoding_type") == "MTP", memory);
-  append_engine_step(
-      {.rule = "TRT-WEIGHTS",
-       .stage = Stage::kMemory,
-       .candidate = format_bytes(ledger->rank_bytes),
-       .reason = fmt::format("{} parameters, from {}", ledger->parameters, memory.weight_source)},
-      steps);
-  const std::optional<std::int64_t> device = context.request.device.usable_bytes();
-  if (device && ledger->rank_bytes > *device) {
-    append_engine_step(
-        {.rule = "TRT-WEIGHTS-OVER-MEMORY",
-         .stage = Stage::kMemory,
-         .verdict = Verdict::kRejected,
-         .severity = Severity::kError,
-         .candidate = context.request.device.id,
-         .reason = fmt::format("{} of weights a rank, {} of usable memory",
-                               format_bytes(ledger->rank_bytes), format_bytes(*device))},
-        steps);
-  }
+  append_engine_step({.rule = "TRT-WEIGHTS",
+                      .stage = Stage::kMemory,
+                      .candidate = format_bytes(ledger->rank_bytes),
+                      .reason = weights_text(*ledger, memory)},
+                     steps);
+  const auto over = weights_over_memory(ledger->rank_bytes, context.request.device);
+  if (!over) return;
+  append_engine_step({.rule = "TRT-WEIGHTS-OVER-MEMORY",
+                      .stage = Stage::kMemory,
+                      .verdict = Verdict::kRejected,
+                      .severity = Severity::kError,
+                      .candidate = context.request.device.id,
+                      .reason = *over},
+                     steps);
 }
 
 // Attention layers of the first stage, by their index in the model.

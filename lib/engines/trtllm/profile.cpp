@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 #include "engines/json_fields.h"
+#include "engines/table_header.h"
 #include "engines/tables.h"
 #include "json/document.h"
 
@@ -18,46 +19,9 @@ namespace {
 
 constexpr std::string_view kFolder = "trtllm-2026-11";
 constexpr std::string_view kTable = "registry.json";
-constexpr std::string_view kSchema = "kernelpath/engine-profile";
-constexpr std::string_view kSchemaMajor = "1.";
 
 // What the recording calls the builder of a mode; the engine's own function names were not read.
 constexpr std::string_view kBuilderPrefix = "builtin_builder_";
-
-Result<void> check_header(const JsonFields& table, Profile& profile) {
-  KERNELPATH_TRY(schema, table.string("schema"));
-  if (schema != kSchema) {
-    return fail(table.error("schema", "expected \"" + std::string(kSchema) + "\""));
-  }
-  KERNELPATH_TRY(schema_version, table.string("schema_version"));
-  if (!std::string_view(schema_version).starts_with(kSchemaMajor)) {
-    Error error = table.error("schema_version", "this build reads schema versions 1.x");
-    error.hint = "extract the table again with this version's scripts/extract-profile";
-    return fail(std::move(error));
-  }
-  KERNELPATH_TRY(engine, table.string("engine"));
-  if (engine != "trtllm") return fail(table.error("engine", "expected \"trtllm\""));
-  KERNELPATH_TRY(name, table.string("table"));
-  if (name != "registry") return fail(table.error("table", "expected \"registry\""));
-  KERNELPATH_TRY(version, table.string("version"));
-  profile.version = std::move(version);
-  return {};
-}
-
-Result<void> read_sources(const JsonFields& table, Profile& profile) {
-  KERNELPATH_TRY(sources, table.object("sources"));
-  for (const json::Member& member : sources.value().members()) {
-    KERNELPATH_TRY(row, sources.fields_of(member));
-    KERNELPATH_TRY(repository, row.string("repo"));
-    KERNELPATH_TRY(file, row.string("file"));
-    KERNELPATH_TRY(commit, row.string("commit"));
-    profile.sources.push_back({.tag = member.key,
-                               .repository = std::move(repository),
-                               .file = std::move(file),
-                               .commit = std::move(commit)});
-  }
-  return {};
-}
 
 Result<ArchitectureRow> read_architecture(const JsonFields& row) {
   KERNELPATH_TRY(architecture, row.string("architecture"));
@@ -199,13 +163,16 @@ void fill_modules(Profile& profile) {
 
 Result<Profile> read_profile(const JsonFields& table) {
   Profile profile;
-  KERNELPATH_CHECK_OK(check_header(table, profile));
+  KERNELPATH_CHECK_OK(check_table_header(table, "trtllm", "registry"));
+  KERNELPATH_TRY(version, table.string("version"));
+  profile.version = std::move(version);
   KERNELPATH_TRY(prefix, table.string("module_prefix"));
   if (!std::string_view(prefix).ends_with(".") || prefix.size() < 2) {
     return fail(table.error("module_prefix", "expected a package name and a dot"));
   }
   profile.index.package = prefix.substr(0, prefix.size() - 1);
-  KERNELPATH_CHECK_OK(read_sources(table, profile));
+  KERNELPATH_TRY(sources, read_table_sources(table));
+  profile.sources = std::move(sources);
   KERNELPATH_CHECK_OK(read_architectures(table, profile));
   KERNELPATH_CHECK_OK(read_index(table, "class_to_module", profile.index.classes));
   KERNELPATH_CHECK_OK(

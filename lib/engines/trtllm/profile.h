@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "engines/table_header.h"
 #include "hardware/device.h"
 #include "registry/drift.h"
 #include "registry/registration.h"
@@ -63,15 +64,7 @@ struct OutsideRow {
   std::string evidence;
 };
 
-// A file of the engine that the tables were read from.
-struct SourceRow {
-  std::string tag;  // "S2"
-  std::string repository;
-  std::string file;
-  std::string commit;
-};
-
-// The tables of TensorRT-LLM's model classes at one version (facts: trtllm, section 1).
+// The tables of TensorRT-LLM's model classes at one version.
 struct Profile {
   std::string version;  // "2026-11"
   registry::StaticIndex index;
@@ -81,7 +74,7 @@ struct Profile {
   ModelingV2Table modeling_v2;
   std::vector<std::string> not_generative;  // architectures with ModelConfig.is_generation off
   std::vector<OutsideRow> outside_the_index;
-  std::vector<SourceRow> sources;
+  std::vector<TableSource> sources;
   // Full module name → what importing it registers, in the engine's order. Every module that a
   // table names is there, also one that registers nothing.
   std::map<std::string, std::vector<registry::Registration>, std::less<>> modules;

@@ -348,15 +348,7 @@ const RuleInfo* find_backend_rule(std::string_view id) {
 void append_step(StepDraft draft, std::vector<Step>& steps) {
   const RuleInfo* rule = find_backend_rule(draft.rule);
   KERNELPATH_ASSERT(rule != nullptr);
-  steps.push_back(Step{.rule = std::string(rule->id),
-                       .candidate = std::move(draft.candidate),
-                       .verdict = draft.verdict,
-                       .severity = draft.severity,
-                       .reason = std::move(draft.reason),
-                       .source = {.project = "TensorRT-LLM",
-                                  .file = std::string(rule->file),
-                                  .version = std::string(rule->version)},
-                       .stage = draft.stage});
+  steps.push_back(step_of(std::move(draft), *rule, kProject));
 }
 
 void append_error_step(const EngineError& error, Stage stage, std::string candidate,

@@ -2,6 +2,7 @@
 
 #include "engines/engine.h"
 #include "engines/resolution.h"
+#include "engines/step_draft.h"
 
 #include <span>
 #include <string>
@@ -9,6 +10,8 @@
 #include <vector>
 
 namespace kernelpath::engines::trtllm {
+
+inline constexpr std::string_view kProject = "TensorRT-LLM";  // of every step's source
 
 // Every rule of TensorRT-LLM's attention side: dispatch, construction, inner kernels, KV cache,
 // ModelConfig. A step's rule is "TRT-" followed by the id that the engine's recorded answers use.
@@ -18,15 +21,8 @@ std::span<const RuleInfo> backend_rules();
 // ("MLA-GEOMETRY:q_lora_rank"); null pointer if there is none.
 const RuleInfo* find_backend_rule(std::string_view id);
 
-// One decision before its source is looked up.
-struct StepDraft {
-  std::string_view rule;  // an id of backend_rules()
-  Stage stage = Stage::kFallback;
-  Verdict verdict = Verdict::kNoted;
-  Severity severity = Severity::kInfo;
-  std::string candidate = {};
-  std::string reason = {};
-};
+// A rule is an id of backend_rules(), with or without "TRT-".
+using StepDraft = StepDraftOf<Stage::kFallback>;
 
 // Appends a step, with the source of its rule. Asserts that the table holds the rule.
 void append_step(StepDraft draft, std::vector<Step>& steps);

@@ -84,15 +84,7 @@ void append_engine_step(StepDraft draft, std::vector<Step>& steps) {
   const auto* rule = std::find_if(kRules.begin(), kRules.end(),
                                   [&](const RuleInfo& row) { return row.id == draft.rule; });
   KERNELPATH_ASSERT(rule != kRules.end());
-  steps.push_back(Step{.rule = std::string(rule->id),
-                       .candidate = std::move(draft.candidate),
-                       .verdict = draft.verdict,
-                       .severity = draft.severity,
-                       .reason = std::move(draft.reason),
-                       .source = {.project = "TensorRT-LLM",
-                                  .file = std::string(rule->file),
-                                  .version = std::string(rule->version)},
-                       .stage = draft.stage});
+  steps.push_back(step_of(std::move(draft), *rule, kProject));
 }
 
 }  // namespace kernelpath::engines::trtllm

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 #include "engines/trtllm/resolve_rule_ids.h"
+#include "engines/trtllm/rules_backend.h"
 #include "registry/rule_ids.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "TRT-";
 
-// The engine's files (facts: trtllm, section 0); versions differ, since they are not one commit.
+// The engine's files; versions differ, since they are not one commit.
 struct SourceFile {
   std::string_view file;
   std::string_view version;
@@ -379,7 +380,7 @@ Step step_of(const Row& row) {
   step.rule = row.info.id;
   step.verdict = row.verdict;
   step.severity = row.severity;
-  step.source = {.project = "TensorRT-LLM",
+  step.source = {.project = std::string(kProject),
                  .file = std::string(row.info.file),
                  .version = std::string(row.info.version)};
   step.stage = Stage::kModelClass;

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -109,24 +108,14 @@ void add_value_edits(const Request& request, std::vector<Edit>& edits) {
            out.deployment.kv_dtype = std::string(kv);
          }});
   }
-  for (const std::int64_t page : {32, 64, 128, 16}) {
-    if (request.deployment.page_size.value_or(32) == page) continue;
-    edits.push_back({"page size",
-                     {fmt::format("--page-size {}", page), fmt::format("{} tokens a block", page)},
-                     [page](Request& out) {
-                       remove_setting(out, "kv_cache_config.tokens_per_block");
-                       out.deployment.page_size = page;
-                     }});
-  }
-  for (const std::int64_t tp : {1, 2, 4, 8}) {
-    if (request.deployment.tp == tp) continue;
-    edits.push_back({"tp",
-                     {fmt::format("--tp {}", tp), fmt::format("heads over {} ranks", tp)},
-                     [tp](Request& out) {
-                       remove_setting(out, "tensor_parallel_size");
-                       out.deployment.tp = tp;
-                     }});
-  }
+  constexpr std::array<std::int64_t, 4> kPageSizes = {32, 64, 128, 16};
+  add_page_size_edits(request,
+                      {.sizes = kPageSizes,
+                       .setting = "kv_cache_config.tokens_per_block",
+                       .unit = "block",
+                       .usual = 32},
+                      edits);
+  add_tp_edits(request, "tensor_parallel_size", edits);
   for (const std::int64_t batch : {1, 8, 16, 64}) {
     if (request.deployment.batch_size == batch) continue;
     edits.push_back({"batch size",

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "config/load.h"
 #include "engines/answer_fields.h"
+#include "engines/vllm/answer_select.h"
 #include "engines/vllm/run.h"
 
 #include <algorithm>
@@ -310,12 +311,7 @@ Result<Value> answer_end_to_end(const Profile& profile, const ModelRegistry& reg
   KERNELPATH_CHECK_OK(fields.status());
   const bool metadata = fields.text("name", "").ends_with("-runtime");
   Machine machine;
-  const auto capability = hardware::parse_capability(fields.required_text("cap"));
-  if (capability) {
-    machine.capability = *capability;
-  } else {
-    fields.refuse("cap", capability.error().message);
-  }
+  machine.capability = read_capability(fields);
   RunFlags flags;
   if (auto stated = fields.object("flags")) flags = read_flags(*stated);
   read_environment(fields, flags);

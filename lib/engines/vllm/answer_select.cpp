@@ -81,12 +81,7 @@ void require_one_of(AnswerFields& fields, std::string_view name, std::string_vie
 
 Machine read_machine(AnswerFields& fields, const Profile& engine) {
   Machine machine;
-  const auto capability = hardware::parse_capability(fields.required_text("cap"));
-  if (capability) {
-    machine.capability = *capability;
-  } else {
-    fields.refuse("cap", capability.error().message);
-  }
+  machine.capability = read_capability(fields);
   const std::string name = fields.text("profile", "full");
   const RecordedProfile* profile = find_row(kProfiles, name);
   if (profile == nullptr) {
@@ -220,6 +215,13 @@ Value selection_value(const Profile& profile, const Selection& selection, bool p
 }
 
 }  // namespace
+
+hardware::Capability read_capability(AnswerFields& fields) {
+  const auto capability = hardware::parse_capability(fields.required_text("cap"));
+  if (capability) return *capability;
+  fields.refuse("cap", capability.error().message);
+  return {};
+}
 
 Result<Value> answer_select(const Profile& profile, const Value& in) {
   AnswerFields fields(in, "/in");

@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 namespace kernelpath::engines::vllm {
 namespace {
@@ -27,43 +25,14 @@ struct Stated {
   std::optional<std::string> value;
 };
 
-bool is_none(std::string_view value) {
-  return value.empty() || equal_ignoring_case(value, "none") || equal_ignoring_case(value, "null");
-}
-
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+bool has_choice(const SettingInfo& info, std::string_view value) {
+  return std::find(info.choices.begin(), info.choices.end(), value) != info.choices.end();
 }
 
 // The value as the table spells it, or nothing where the type does not fit.
 std::optional<std::string> normalise(const SettingInfo& info, const std::string& value) {
-  if (is_none(value)) {
-    const bool is_choice =
-        std::find(info.choices.begin(), info.choices.end(), value) != info.choices.end();
-    return is_choice ? value : std::string();
-  }
-  switch (info.type) {
-    case SettingType::kBool:
-      if (equal_ignoring_case(value, "true") || value == "1") return "true";
-      if (equal_ignoring_case(value, "false") || value == "0") return "false";
-      return std::nullopt;
-    case SettingType::kInteger:
-      return parse_integer(value) ? std::optional(value) : std::nullopt;
-    case SettingType::kNumber:
-      return parse_number(value) ? std::optional(value) : std::nullopt;
-    case SettingType::kText:
-      return value;
-  }
-  return std::nullopt;
-}
-
-std::string_view type_words(SettingType type) {
-  constexpr std::array<std::string_view, 4> kWords = {"true or false", "a whole number", "a number",
-                                                      "a text"};
-  return kWords.at(static_cast<std::size_t>(type));
+  if (is_none(value)) return has_choice(info, value) ? value : std::string();
+  return normalised(info.type, value);
 }
 
 // Names of backends: any case, and those that a plugin registered.
@@ -101,10 +70,6 @@ Error unknown_argument(const SettingTable& table, std::string_view name, std::st
           .near_matches = near_matches(name, names)};
 }
 
-bool has_choice(const SettingInfo& info, std::string_view value) {
-  return std::find(info.choices.begin(), info.choices.end(), value) != info.choices.end();
-}
-
 Error unknown_choice(const SettingTable& table, const SettingInfo& info, const std::string& value,
                      std::string_view set_by) {
   const std::vector<std::string_view> choices(info.choices.begin(), info.choices.end());
@@ -121,17 +86,6 @@ Error unknown_choice(const SettingTable& table, const SettingInfo& info, const s
 }
 
 // Names that engines share for types; their own names pass as they are.
-std::string type_name_of(const std::string& name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNames = {
-      std::pair{"bf16", "bfloat16"}, std::pair{"f16", "float16"}, std::pair{"fp16", "float16"},
-      std::pair{"fp32", "float32"}};
-  std::string lower = to_lower(name);
-  for (const auto& [ours, theirs] : kNames) {
-    if (lower == ours) return std::string(theirs);
-  }
-  return lower;
-}
-
 std::string method_of(const std::string& mode) {
   return equal_ignoring_case(mode, "draft") ? "draft_model" : to_lower(mode);
 }
@@ -150,8 +104,8 @@ std::vector<Stated> stated_by_options(const Deployment& deployment) {
   };
   return {
       {kBackend, "--attention-backend", deployment.backend},
-      {"dtype", "--dtype", map(deployment.dtype, type_name_of)},
-      {"kv_cache_dtype", "--kv-cache-dtype", map(deployment.kv_dtype, type_name_of)},
+      {"dtype", "--dtype", map(deployment.dtype, torch_dtype_name)},
+      {"kv_cache_dtype", "--kv-cache-dtype", map(deployment.kv_dtype, torch_dtype_name)},
       {"quantization", "--quantization", deployment.quantization},
       {"block_size", "--page-size", as_text(deployment.page_size)},
       {"max_model_len", "--max-model-len", as_text(deployment.max_model_len)},

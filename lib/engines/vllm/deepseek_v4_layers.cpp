@@ -18,13 +18,6 @@ constexpr std::int64_t kIndexedRatio = 4;     // layers that keep one of four to
 constexpr std::int64_t kIndexerHead = 128;    // elements of an indexer's key
 constexpr std::int64_t kIndexerBytes = 132;   // with their scale
 
-RunError model_error(std::string_view type, std::string_view rule, std::string text) {
-  return {.stage = "model",
-          .type = std::string(type),
-          .text = std::move(text),
-          .rule = std::string(rule)};
-}
-
 class V4Builder {
  public:
   explicit V4Builder(RunState& state) : state_(state), model_(state.question.model) {}

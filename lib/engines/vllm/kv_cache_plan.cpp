@@ -55,14 +55,6 @@ bool block_outermost(const Profile& profile, std::string_view layout) {
   return known != profile.layout_orders.end() && !known->order.empty() && known->order[0] == 1;
 }
 
-RunError refusal(std::string_view stage, std::string_view type, std::string text,
-                 std::string_view rule) {
-  return {.stage = std::string(stage),
-          .type = std::string(type),
-          .text = std::move(text),
-          .rule = std::string(rule)};
-}
-
 // Builds the plan step by step; a step that the engine refuses ends it.
 class Planner {
  public:
@@ -105,8 +97,8 @@ class Planner {
       std::optional<KvSpec> spec = layer_spec(context_, run_, layers_[i], skip_page_);
       if (!spec) continue;
       if (run_.dcp > 1 && spec->window) {
-        return !refuse(refusal("kv cache", "AssertionError", "DCP not support sliding window.",
-                               "VLLM-DCP-WINDOW"));
+        return !refuse(run_error("kv cache", "AssertionError", "DCP not support sliding window.",
+                                 "VLLM-DCP-WINDOW"));
       }
       specs_.push_back({.layer = i, .spec = std::move(*spec)});
     }
@@ -137,17 +129,18 @@ class Planner {
 
   bool choose_layout(const std::vector<std::string>& candidates) {
     if (candidates.empty()) {
-      return !refuse(refusal("kv cache", "ValueError",
-                             "No KV cache layout satisfies every supported set.",
-                             "VLLM-KV-LAYOUT-CONFLICT"));
+      return !refuse(run_error("kv cache", "ValueError",
+                               "No KV cache layout satisfies every supported set.",
+                               "VLLM-KV-LAYOUT-CONFLICT"));
     }
     const bool asked = !run_.kv_layout.empty();
     if (asked && std::ranges::find(candidates, run_.kv_layout) == candidates.end()) {
-      return !refuse(refusal("kv cache", "ValueError",
-                             fmt::format("VLLM_KV_CACHE_LAYOUT={} does not satisfy every supported "
-                                         "set",
-                                         run_.kv_layout),
-                             "VLLM-KV-LAYOUT-REFUSED"));
+      return !refuse(
+          run_error("kv cache", "ValueError",
+                    fmt::format("VLLM_KV_CACHE_LAYOUT={} does not satisfy every supported "
+                                "set",
+                                run_.kv_layout),
+                    "VLLM-KV-LAYOUT-REFUSED"));
     }
     if (!asked) run_.kv_layout = candidates.front();
     plan_.layout = run_.kv_layout;
@@ -208,9 +201,9 @@ class Planner {
       block = common_kernel_block(context_, group.block_size, askers_of(group));
     }
     if (!block) {
-      return !refuse(refusal("block size", "ValueError",
-                             fmt::format("No common block size for {}. ", group.block_size),
-                             "VLLM-KV-KERNEL-BLOCK"));
+      return !refuse(run_error("block size", "ValueError",
+                               fmt::format("No common block size for {}. ", group.block_size),
+                               "VLLM-KV-KERNEL-BLOCK"));
     }
     for (const std::size_t layer : group.layers) {
       LayerCache& cache = plan_.layers[layer];

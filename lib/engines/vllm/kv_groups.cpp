@@ -12,10 +12,7 @@ namespace {
 constexpr std::string_view kStage = "kv cache";
 
 RunError refusal(std::string_view type, std::string text, std::string_view rule) {
-  return {.stage = std::string(kStage),
-          .type = std::string(type),
-          .text = std::move(text),
-          .rule = std::string(rule)};
+  return run_error("kv cache", type, std::move(text), rule);
 }
 
 SpecGroup one_spec_group(std::vector<IndexedSpec> layers, const KvSpec& merged) {

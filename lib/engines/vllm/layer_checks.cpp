@@ -19,14 +19,6 @@ constexpr std::string_view kHpc = "HPC_ATTN";
 constexpr std::int64_t kHpcTokens = 3;
 constexpr hardware::Capability kHopper = {.major = 9, .minor = 0};
 
-RunError refusal(std::string_view stage, std::string_view type, std::string text,
-                 std::string_view rule) {
-  return {.stage = std::string(stage),
-          .type = std::string(type),
-          .text = std::move(text),
-          .rule = std::string(rule)};
-}
-
 std::string implementation_name(const BuiltLayer& layer, const ImplementationInfo& info) {
   return layer.implementation.empty() ? info.class_name : layer.implementation;
 }
@@ -36,11 +28,11 @@ std::optional<RunError> check_layer(const SelectorContext& context, const RunCon
                                     const BuiltLayer& layer, const BackendClass& backend) {
   const bool later = context.profile.at_least(0, 33);
   if (later && run.pcp > 1 && !asks(context, backend, Question::kPcp)) {
-    return refusal("dcp", "AssertionError",
-                   fmt::format("PCP requires attention backend support, but {} does not support "
-                               "PCP.",
-                               backend.reported_name),
-                   "VLLM-PCP-UNSUPPORTED");
+    return run_error("dcp", "AssertionError",
+                     fmt::format("PCP requires attention backend support, but {} does not support "
+                                 "PCP.",
+                                 backend.reported_name),
+                     "VLLM-PCP-UNSUPPORTED");
   }
   if (!backend.implementation) return std::nullopt;
   const ImplementationInfo& info = *backend.implementation;
@@ -48,13 +40,13 @@ std::optional<RunError> check_layer(const SelectorContext& context, const RunCon
   const bool speculates = run.speculative_tokens > 0 || !run.speculative_method.empty();
   if (speculates && run.cp_interleave > 1 &&
       !info.supports_interleave_with_speculation.value_or(false)) {
-    return refusal(
+    return run_error(
         "dcp", "AssertionError",
         fmt::format("MTP with cp_kv_cache_interleave_size > 1 is not supported in {}.", name),
         "VLLM-DCP-INTERLEAVE-SPECULATION");
   }
   if (run.dcp > 1 && !info.can_return_lse_for_decode.value_or(false)) {
-    return refusal(
+    return run_error(
         "dcp", "AssertionError",
         fmt::format("Decode Context Parallelism (DCP) requires attention implementations to "
                     "return the softmax LSE during decode, but {} does not. Try a different "
@@ -63,11 +55,11 @@ std::optional<RunError> check_layer(const SelectorContext& context, const RunCon
         "VLLM-DCP-NO-LSE");
   }
   if (!later && run.pcp > 1 && !info.supports_pcp.value_or(false)) {
-    return refusal("dcp", "AssertionError",
-                   fmt::format("PCP requires attention impls' support, but the impl {} does not "
-                               "support PCP.",
-                               name),
-                   "VLLM-PCP-UNSUPPORTED");
+    return run_error("dcp", "AssertionError",
+                     fmt::format("PCP requires attention impls' support, but the impl {} does not "
+                                 "support PCP.",
+                                 name),
+                     "VLLM-PCP-UNSUPPORTED");
   }
   return std::nullopt;
 }
@@ -149,26 +141,26 @@ std::optional<RunError> check_metadata_builders(const SelectorContext& context,
   const bool later = context.profile.at_least(0, 33);
   for (const BuiltLayer& layer : layers) {
     if (layer.reported_backend == kHpc && run.speculative_tokens > kHpcTokens) {
-      return refusal("metadata builder", "ValueError",
-                     fmt::format("HPC attention only supports up to {} speculative tokens (mtp ∈ "
-                                 "{{0, 1, 2, 3}}), got num_speculative_tokens={}. Please reduce "
-                                 "num_speculative_tokens or use a different attention backend.",
-                                 kHpcTokens, run.speculative_tokens),
-                     "VLLM-BUILDER-HPC-TOKENS");
+      return run_error("metadata builder", "ValueError",
+                       fmt::format("HPC attention only supports up to {} speculative tokens (mtp ∈ "
+                                   "{{0, 1, 2, 3}}), got num_speculative_tokens={}. Please reduce "
+                                   "num_speculative_tokens or use a different attention backend.",
+                                   kHpcTokens, run.speculative_tokens),
+                       "VLLM-BUILDER-HPC-TOKENS");
     }
     const bool flashinfer = layer.reported_backend == kFlashInfer;
     if (!later && flashinfer && context.machine.capability == kHopper && layer.window) {
-      return refusal("metadata builder", "NotImplementedError",
-                     "FlashInfer backend on SM90 currently crashes with sliding-window attention "
-                     "layers. Use the default attention backend.",
-                     "VLLM-BUILDER-FLASHINFER-WINDOW");
+      return run_error("metadata builder", "NotImplementedError",
+                       "FlashInfer backend on SM90 currently crashes with sliding-window attention "
+                       "layers. Use the default attention backend.",
+                       "VLLM-BUILDER-FLASHINFER-WINDOW");
     }
     if (!later && layer.role == LayerRole::kIndexer && run.dcp > 1 && run.cp_interleave > 1) {
-      return refusal("metadata builder", "NotImplementedError",
-                     fmt::format("DCP sparse indexer currently supports only "
-                                 "cp_kv_cache_interleave_size=1 (got {}).",
-                                 run.cp_interleave),
-                     "VLLM-BUILDER-INDEXER-INTERLEAVE");
+      return run_error("metadata builder", "NotImplementedError",
+                       fmt::format("DCP sparse indexer currently supports only "
+                                   "cp_kv_cache_interleave_size=1 (got {}).",
+                                   run.cp_interleave),
+                       "VLLM-BUILDER-INDEXER-INTERLEAVE");
     }
   }
   return std::nullopt;

@@ -153,12 +153,10 @@ class Ledger {
                         question_.run.run.speculative_method.ends_with("mtp"), memory_);
     add_draft(tp);
     note("VLLM-WEIGHTS", Severity::kInfo, format_bytes(*memory_.weight_bytes),
-         fmt::format("{} parameters, from {}", ledger->parameters, memory_.weight_source));
-    if (device_bytes() && *memory_.weight_bytes > *device_bytes()) {
-      note("VLLM-WEIGHTS-OVER-MEMORY", Severity::kError, question_.request.device.id,
-           fmt::format("{} of weights a rank, {} of usable memory",
-                       format_bytes(*memory_.weight_bytes), format_bytes(*device_bytes())));
-    }
+         weights_text(*ledger, memory_));
+    const hardware::Device& device = question_.request.device;
+    const auto over = weights_over_memory(*memory_.weight_bytes, device);
+    if (over) note("VLLM-WEIGHTS-OVER-MEMORY", Severity::kError, device.id, *over);
   }
 
   // The weights of a draft with a checkpoint of its own.

@@ -1,6 +1,7 @@
 #include "engines/vllm/model_registry.h"
 
 #include "base/assert.h"
+#include "engines/table_header.h"
 #include "engines/tables.h"
 #include "engines/vllm/profile.h"
 #include "engines/vllm/table_fields.h"
@@ -116,7 +117,7 @@ Result<ModelRegistry> parse_registry(std::string text, const std::string& file) 
   KERNELPATH_TRY(document, json::parse_object(std::move(text), file));
   KERNELPATH_TRY(table,
                  JsonFields::of(document.root, {.code = ErrorCode::kInputSchema, .file = file}));
-  KERNELPATH_CHECK_OK(check_table_header(table, "registry"));
+  KERNELPATH_CHECK_OK(check_table_header(table, "vllm", "registry"));
   ModelRegistry registry;
   ModelInfo defaults;
   KERNELPATH_TRY(info_defaults, table.object("info_defaults"));

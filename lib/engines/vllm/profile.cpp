@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engines/json_fields.h"
+#include "engines/table_header.h"
 #include "engines/tables.h"
 #include "engines/vllm/profile_readers.h"
 #include "engines/vllm/table_fields.h"
@@ -27,7 +28,7 @@ Result<void> read_table(std::string text, const std::string& file, std::string_v
   KERNELPATH_TRY(document, json::parse_object(std::move(text), file));
   KERNELPATH_TRY(table,
                  JsonFields::of(document.root, {.code = ErrorCode::kInputSchema, .file = file}));
-  KERNELPATH_CHECK_OK(check_table_header(table, name));
+  KERNELPATH_CHECK_OK(check_table_header(table, "vllm", name));
   KERNELPATH_TRY(version, table.string("version"));
   const std::optional<Release> release = parse_release(version);
   if (!release) return fail(table.error("version", "expected a release such as \"0.25.1\""));

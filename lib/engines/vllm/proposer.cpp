@@ -25,10 +25,7 @@ class Proposer {
 
  private:
   bool raise(std::string_view type, std::string_view rule, std::string text) {
-    return state_.raise({.stage = "config",
-                         .type = std::string(type),
-                         .text = std::move(text),
-                         .rule = std::string(rule)});
+    return state_.raise(config_error(type, rule, std::move(text)));
   }
 
   [[nodiscard]] const std::string& method() const { return state_.run().speculative_method; }

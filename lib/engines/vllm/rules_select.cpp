@@ -281,16 +281,10 @@ std::string_view rule_of_prefill_reason(std::string_view reason) {
 void StepWriter::add(StepDraft draft) {
   const auto rule = std::find_if(rules_.begin(), rules_.end(),
                                  [&](const RuleInfo& row) { return row.id == draft.rule; });
-  std::string file = std::move(draft.file);
-  if (file.empty() && rule != rules_.end()) file = rule->file;
-  steps_.push_back(Step{
-      .rule = std::string(draft.rule),
-      .candidate = std::move(draft.candidate),
-      .verdict = draft.verdict,
-      .severity = draft.severity,
-      .reason = std::move(draft.reason),
-      .source = {.project = "vLLM", .file = std::move(file), .version = "v" + profile_.version},
-      .stage = draft.stage});
+  const RuleInfo without_file = {draft.rule, {}, {}, {}, {}, {}};
+  Step step = step_of(std::move(draft), rule == rules_.end() ? without_file : *rule, "vLLM");
+  step.source.version = "v" + profile_.version;
+  steps_.push_back(std::move(step));
 }
 
 std::string file_of_class(std::string_view path) {

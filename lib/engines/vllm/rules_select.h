@@ -2,6 +2,7 @@
 
 #include "engines/engine.h"
 #include "engines/resolution.h"
+#include "engines/step_draft.h"
 #include "engines/vllm/profile.h"
 
 #include <span>
@@ -20,16 +21,7 @@ std::string_view rule_of_reason(std::string_view reason);
 // The same for the selector of MLA prefill backends.
 std::string_view rule_of_prefill_reason(std::string_view reason);
 
-// One decision before its source is looked up.
-struct StepDraft {
-  std::string_view rule;
-  Stage stage = Stage::kFallback;
-  engines::Verdict verdict = engines::Verdict::kNoted;
-  Severity severity = Severity::kInfo;
-  std::string candidate = {};
-  std::string reason = {};
-  std::string file = {};  // instead of the rule's
-};
+using StepDraft = StepDraftOf<Stage::kFallback>;
 
 // Appends steps of one release: every step names its rule's file at that version.
 class StepWriter {

@@ -79,8 +79,7 @@ struct RunResult {
   std::vector<std::string> unknown;
 };
 
-// Walks through the engine's steps in their order (facts: vllm, section 1) until one of them
-// raises.
+// Walks through the engine's steps in their order until one of them raises.
 RunResult resolve_run(const RunQuestion& question);
 
 }  // namespace kernelpath::engines::vllm

@@ -8,10 +8,7 @@ namespace kernelpath::engines::vllm {
 namespace {
 
 RunError refusal(std::string_view rule, std::string text) {
-  return {.stage = "config",
-          .type = "ValidationError",
-          .text = std::move(text),
-          .rule = std::string(rule)};
+  return config_error("ValidationError", rule, std::move(text));
 }
 
 // Which ranks may share the cache of one token, where every rank has KV heads of its own.

@@ -16,13 +16,6 @@ constexpr std::string_view kValidation = "ValidationError";
 constexpr std::int64_t kBatchedExpertTokens = 256;
 constexpr std::int64_t kDefaultMaxModelLen = 2048;
 
-RunError config_error(std::string_view type, std::string_view rule, std::string text) {
-  return {.stage = "config",
-          .type = std::string(type),
-          .text = std::move(text),
-          .rule = std::string(rule)};
-}
-
 // --- data type -----------------------------------------------------------------------------------
 
 // Models that lose too much precision in float16; `until` is the last minor release with the rule.

@@ -14,19 +14,12 @@ namespace {
 
 constexpr std::int64_t kLargestFa4Head = 512;
 
-RunError hook_error(std::string_view type, std::string_view rule, std::string text) {
-  return {.stage = "config",
-          .type = std::string(type),
-          .text = std::move(text),
-          .rule = std::string(rule)};
-}
-
 // --- hooks of the engine's configuration ---------------------------------------------------------
 
 bool deepseek_v32_hook(RunState& state) {
   if (!has_text_field(state.question.model, "index_topk")) {
-    return state.raise(hook_error("ValidationError", "VLLM-HOOK-INDEX-TOPK",
-                                  "Assertion failed, the configuration has no index_topk"));
+    return state.raise(config_error("ValidationError", "VLLM-HOOK-INDEX-TOPK",
+                                    "Assertion failed, the configuration has no index_topk"));
   }
   if (state.run().cache_dtype == "bfloat16") {
     state.run().cache_dtype = "auto";
@@ -90,10 +83,10 @@ bool diffusion_gemma_hook(RunState& state) {
   if (!gemma4_hook(state)) return false;
   RunConfig& run = state.run();
   if (run.attention_backend == "FLASHINFER") {
-    return state.raise(hook_error("ValidationError", "VLLM-HOOK-DIFFUSION-FLASHINFER",
-                                  "FlashInfer does not support DiffusionGemma's mixed "
-                                  "causal/bidirectional attention. Use --attention-backend "
-                                  "FLASH_ATTN or TRITON_ATTN instead."));
+    return state.raise(config_error("ValidationError", "VLLM-HOOK-DIFFUSION-FLASHINFER",
+                                    "FlashInfer does not support DiffusionGemma's mixed "
+                                    "causal/bidirectional attention. Use --attention-backend "
+                                    "FLASH_ATTN or TRITON_ATTN instead."));
   }
   if (!run.attention_backend && !run.use_non_causal) {
     run.use_non_causal = true;
@@ -114,13 +107,13 @@ bool unlimited_ocr_hook(RunState& state) {
   }
   const std::string& backend = *run.attention_backend;
   if (backend == "FLASH_ATTN" && !usable) {
-    return state.raise(hook_error("RuntimeError", "VLLM-HOOK-OCR-FA4",
-                                  "Unlimited-OCR: --attention-config backend=FLASH_ATTN requires "
-                                  "FA4 (rswa_mask_mod), but FA4 is not available on this "
-                                  "device/installation."));
+    return state.raise(config_error("RuntimeError", "VLLM-HOOK-OCR-FA4",
+                                    "Unlimited-OCR: --attention-config backend=FLASH_ATTN requires "
+                                    "FA4 (rswa_mask_mod), but FA4 is not available on this "
+                                    "device/installation."));
   }
   if (backend != "FLASH_ATTN" && backend != "TRITON_ATTN" && backend != "FLEX_ATTENTION") {
-    return state.raise(hook_error(
+    return state.raise(config_error(
         "ValidationError", "VLLM-HOOK-OCR-OTHER",
         fmt::format("Unlimited-OCR: unsupported attention backend {} for R-SWA. Use FLASH_ATTN "
                     "(FA4), TRITON_ATTN or FLEX_ATTENTION.",
@@ -258,8 +251,8 @@ bool apply_model_hook(RunState& state, ModelView& view) {
     const bool optional = hook == "LlamaNemotronVLConfig" && stated.empty();
     view.pooling_type = pooling_name(optional ? "avg" : stated);
     if (view.pooling_type.empty()) {
-      return state.raise(hook_error("ValidationError", "VLLM-HOOK-POOLING",
-                                    fmt::format("pool_type '{}' not supported", stated)));
+      return state.raise(config_error("ValidationError", "VLLM-HOOK-POOLING",
+                                      fmt::format("pool_type '{}' not supported", stated)));
     }
   }
   if (!view.causal) {

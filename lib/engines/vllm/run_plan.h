@@ -113,5 +113,18 @@ struct RunError {
   std::string text;   // in the engine's words as far as they are known
   std::string rule;   // our id
 };
+inline RunError run_error(std::string_view stage, std::string_view type, std::string text,
+                          std::string_view rule) {
+  return {.stage = std::string(stage),
+          .type = std::string(type),
+          .text = std::move(text),
+          .rule = std::string(rule)};
+}
+inline RunError config_error(std::string_view type, std::string_view rule, std::string text) {
+  return run_error("config", type, std::move(text), rule);
+}
+inline RunError model_error(std::string_view type, std::string_view rule, std::string text) {
+  return run_error("model", type, std::move(text), rule);
+}
 
 }  // namespace kernelpath::engines::vllm

@@ -4,6 +4,7 @@
 #include "engines/vllm/flash_attn_version.h"
 #include "engines/vllm/layer_plan.h"
 #include "engines/vllm/mla_prefill.h"
+#include "engines/vllm/selection_steps.h"
 #include "engines/vllm/validate.h"
 
 #include <fmt/format.h>
@@ -18,33 +19,8 @@ namespace {
 constexpr std::string_view kPackedLatent = "fp8_ds_mla";
 constexpr std::string_view kFlashMlaSparse = "FLASHMLA_SPARSE";
 
-RunError model_error(std::string_view type, std::string_view rule, std::string text) {
-  return {.stage = "model",
-          .type = std::string(type),
-          .text = std::move(text),
-          .rule = std::string(rule)};
-}
-
 bool is_flash_attention(std::string_view member) {
   return member == "FLASH_ATTN" || member == "FLASH_ATTN_DIFFKV";
-}
-
-std::string_view error_rule(SelectionFault fault) {
-  switch (fault) {
-    case SelectionFault::kUnknownName:
-      return "VLLM-BACKEND-UNKNOWN";
-    case SelectionFault::kNotRegistered:
-      return "VLLM-BACKEND-NOT-REGISTERED";
-    case SelectionFault::kInvalid:
-      return "VLLM-BACKEND-INVALID";
-    case SelectionFault::kNoneValid:
-      return "VLLM-BACKEND-NONE-VALID";
-    case SelectionFault::kEngineFault:
-      return "VLLM-BACKEND-ENGINE-FAULT";
-    case SelectionFault::kPlatform:
-      return "VLLM-BACKEND-PLATFORM";
-  }
-  return "VLLM-BACKEND-INVALID";
 }
 
 class LayerBuilder {
@@ -156,7 +132,7 @@ class LayerBuilder {
     }
     const Selection& selection = select(request);
     if (selection.error) {
-      return state_.raise(model_error(selection.error->type, error_rule(selection.error->fault),
+      return state_.raise(model_error(selection.error->type, rule_of_fault(selection.error->fault),
                                       selection.error->text));
     }
     if (planned.latent_sink && gives_way_to_sink(selection, request)) {

@@ -41,24 +41,6 @@ void append_rejected(const Selection& selection, const std::string& subject,
   }
 }
 
-std::string_view rule_of_fault(SelectionFault fault) {
-  switch (fault) {
-    case SelectionFault::kUnknownName:
-      return "VLLM-BACKEND-UNKNOWN";
-    case SelectionFault::kNotRegistered:
-      return "VLLM-BACKEND-NOT-REGISTERED";
-    case SelectionFault::kInvalid:
-      return "VLLM-BACKEND-INVALID";
-    case SelectionFault::kNoneValid:
-      return "VLLM-BACKEND-NONE-VALID";
-    case SelectionFault::kEngineFault:
-      return "VLLM-BACKEND-ENGINE-FAULT";
-    case SelectionFault::kPlatform:
-      return "VLLM-BACKEND-PLATFORM";
-  }
-  return "VLLM-BACKEND-NONE-VALID";
-}
-
 // Every candidate with its reasons, as the engine words them.
 std::string rejected_text(const Selection& selection) {
   std::vector<std::string> parts;
@@ -90,6 +72,24 @@ std::string error_text(const Selection& selection) {
 }
 
 }  // namespace
+
+std::string_view rule_of_fault(SelectionFault fault) {
+  switch (fault) {
+    case SelectionFault::kUnknownName:
+      return "VLLM-BACKEND-UNKNOWN";
+    case SelectionFault::kNotRegistered:
+      return "VLLM-BACKEND-NOT-REGISTERED";
+    case SelectionFault::kInvalid:
+      return "VLLM-BACKEND-INVALID";
+    case SelectionFault::kNoneValid:
+      return "VLLM-BACKEND-NONE-VALID";
+    case SelectionFault::kEngineFault:
+      return "VLLM-BACKEND-ENGINE-FAULT";
+    case SelectionFault::kPlatform:
+      return "VLLM-BACKEND-PLATFORM";
+  }
+  return "VLLM-BACKEND-NONE-VALID";
+}
 
 void append_selection(const Selection& selection, const std::string& subject, StepWriter& steps) {
   append_rejected(selection, subject, rule_of_reason, steps);

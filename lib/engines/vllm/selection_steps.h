@@ -16,6 +16,9 @@ void append_selection(const Selection& selection, const std::string& subject, St
 // The same for the prefill backend of multi-head latent attention.
 void append_prefill_selection(const Selection& selection, StepWriter& steps);
 
+// Our id of a fault.
+std::string_view rule_of_fault(SelectionFault fault);
+
 // The selection's error as the engine's, with our id as its code; the selection must have one.
 EngineError selection_error(const Selection& selection, bool prefill = false);
 

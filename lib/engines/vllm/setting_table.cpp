@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engines/json_fields.h"
+#include "engines/table_header.h"
 #include "engines/tables.h"
 #include "engines/vllm/profile.h"
 #include "engines/vllm/table_fields.h"
@@ -111,7 +112,7 @@ Result<SettingTable> parse_settings(std::string text, const std::string& file) {
   KERNELPATH_TRY(document, json::parse_object(std::move(text), file));
   KERNELPATH_TRY(table,
                  JsonFields::of(document.root, {.code = ErrorCode::kInputSchema, .file = file}));
-  KERNELPATH_CHECK_OK(check_table_header(table, "settings"));
+  KERNELPATH_CHECK_OK(check_table_header(table, "vllm", "settings"));
   KERNELPATH_TRY(version, table.string("version"));
   KERNELPATH_TRY(variables, table.strings("variables"));
   SettingTable out(std::move(version), std::move(variables));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "engines/setting_value.h"
 
 #include <cstdint>
 #include <string>
@@ -12,8 +13,6 @@
 namespace kernelpath::engines::vllm {
 
 // What an argument's value has to look like, as far as it is checked before the engine reads it.
-enum class SettingType : std::uint8_t { kBool, kInteger, kNumber, kText };
-
 // One argument of the engine, or a field of one that holds a configuration.
 struct SettingInfo {
   std::string name;  // dotted: "attention_config.backend"

@@ -61,10 +61,7 @@ class Reader {
 
  private:
   bool raise(std::string_view type, std::string_view rule, std::string text) {
-    return state_.raise({.stage = "config",
-                         .type = std::string(type),
-                         .text = std::move(text),
-                         .rule = std::string(rule)});
+    return state_.raise(config_error(type, rule, std::move(text)));
   }
 
   void infer_method() {

@@ -7,9 +7,6 @@
 namespace kernelpath::engines::vllm {
 namespace {
 
-constexpr std::string_view kSchema = "kernelpath/engine-profile";
-constexpr std::string_view kSchemaMajor = "1.";
-
 bool read_number(std::string_view text, int& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size();
@@ -81,24 +78,6 @@ Error unknown_rule(const JsonFields& row, std::string_view name, std::string_vie
   Error error = row.error(name, fmt::format("this build has no rule {}", rule));
   error.hint = "the table is of an engine version whose code this build does not know";
   return error;
-}
-
-Result<void> check_table_header(const JsonFields& table, std::string_view name) {
-  KERNELPATH_TRY(schema, table.string("schema"));
-  if (schema != kSchema) {
-    return fail(table.error("schema", fmt::format("expected \"{}\"", kSchema)));
-  }
-  KERNELPATH_TRY(schema_version, table.string("schema_version"));
-  if (!std::string_view(schema_version).starts_with(kSchemaMajor)) {
-    Error error = table.error("schema_version", "this build reads schema versions 1.x");
-    error.hint = "extract the table again with this version's scripts/extract-profile";
-    return fail(std::move(error));
-  }
-  KERNELPATH_TRY(engine, table.string("engine"));
-  if (engine != "vllm") return fail(table.error("engine", "expected \"vllm\""));
-  KERNELPATH_TRY(kind, table.string("table"));
-  if (kind != name) return fail(table.error("table", fmt::format("expected \"{}\"", name)));
-  return {};
 }
 
 }  // namespace kernelpath::engines::vllm

@@ -25,7 +25,4 @@ Result<std::string> read_rule(const JsonFields& row, std::string_view name);
 // An error that says which rule this build lacks.
 Error unknown_rule(const JsonFields& row, std::string_view name, std::string_view rule);
 
-// schema, schema_version, engine and table of a table's header.
-Result<void> check_table_header(const JsonFields& table, std::string_view name);
-
 }  // namespace kernelpath::engines::vllm

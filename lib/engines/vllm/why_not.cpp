@@ -26,7 +26,6 @@ constexpr std::array<std::string_view, 7> kKvDtypes = {
     "auto", "bfloat16", "fp8", "fp8_e4m3", "turboquant_k8v4", "nvfp4", "int8_per_token_head"};
 constexpr std::array<std::string_view, 3> kDtypes = {"bfloat16", "float16", "float32"};
 constexpr std::array<std::int64_t, 4> kPageSizes = {16, 32, 64, 128};
-constexpr std::array<std::int64_t, 4> kTpSizes = {1, 2, 4, 8};
 
 // A backend by the names that it goes by.
 struct Candidate {
@@ -106,8 +105,9 @@ class Edits {
     add_option_undo_edits(request_, out_);
     add_kv_dtype_edits(request_, kKvDtypes, out_);
     add_dtypes();
-    add_page_sizes();
-    add_tp();
+    add_page_size_edits(request_, {.sizes = kPageSizes, .setting = "block_size", .unit = "block"},
+                        out_);
+    add_tp_edits(request_, "tensor_parallel_size", out_);
     add_mla();
     const std::vector<Edit> devices = device_edits(request_);
     out_.insert(out_.end(), devices.begin(), devices.end());
@@ -152,28 +152,6 @@ class Edits {
           [dtype](Request& out) {
             remove_setting(out, "dtype");
             out.deployment.dtype = std::string(dtype);
-          });
-    }
-  }
-
-  void add_page_sizes() {
-    for (const std::int64_t page : kPageSizes) {
-      if (request_.deployment.page_size == page) continue;
-      add("page size", fmt::format("--page-size {}", page), fmt::format("{} tokens a block", page),
-          [page](Request& out) {
-            remove_setting(out, "block_size");
-            out.deployment.page_size = page;
-          });
-    }
-  }
-
-  void add_tp() {
-    for (const std::int64_t tp : kTpSizes) {
-      if (request_.deployment.tp == tp) continue;
-      add("tp", fmt::format("--tp {}", tp), fmt::format("heads over {} ranks", tp),
-          [tp](Request& out) {
-            remove_setting(out, "tensor_parallel_size");
-            out.deployment.tp = tp;
           });
     }
   }

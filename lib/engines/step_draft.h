@@ -1,0 +1,38 @@
+#pragma once
+
+#include "engines/engine.h"
+#include "engines/resolution.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace kernelpath::engines {
+
+// One decision before its source is looked up. Each engine names the stage of most of its steps.
+template <Stage kUsual>
+struct StepDraftOf {
+  std::string_view rule = {};  // an id of the engine's rules
+  Stage stage = kUsual;
+  Verdict verdict = Verdict::kNoted;
+  Severity severity = Severity::kInfo;
+  std::string candidate = {};
+  std::string reason = {};
+  std::string file = {};  // where the rule's own is too general; empty: the rule's
+};
+
+// The step of a draft by `rule`, whose file is one of `project`.
+template <Stage kUsual>
+Step step_of(StepDraftOf<kUsual> draft, const RuleInfo& rule, std::string_view project) {
+  return {.rule = std::string(rule.id),
+          .candidate = std::move(draft.candidate),
+          .verdict = draft.verdict,
+          .severity = draft.severity,
+          .reason = std::move(draft.reason),
+          .source = {.project = std::string(project),
+                     .file = draft.file.empty() ? std::string(rule.file) : std::move(draft.file),
+                     .version = std::string(rule.version)},
+          .stage = draft.stage};
+}
+
+}  // namespace kernelpath::engines
