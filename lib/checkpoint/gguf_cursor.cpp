@@ -1,6 +1,7 @@
 #include "checkpoint/gguf_cursor.h"
 
 #include "base/text.h"
+#include "checkpoint/broken_file.h"
 
 #include <fmt/format.h>
 
@@ -44,11 +45,7 @@ std::string GgufCursor::where() const {
 }
 
 Unexpected GgufCursor::broken(std::string message, std::string value) const {
-  return fail(Error{.code = ErrorCode::kCheckpoint,
-                    .message = std::move(message),
-                    .file = file_,
-                    .where = where(),
-                    .value = std::move(value)});
+  return broken_file(file_, where(), std::move(message), std::move(value));
 }
 
 Unexpected GgufCursor::over_limit(std::string message) const {

@@ -2,6 +2,7 @@
 // src/llama-model-loader.cpp (the constructor) and src/llama.cpp (llama_split_path).
 #include "base/file.h"
 #include "base/text.h"
+#include "checkpoint/broken_file.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/gguf_file.h"
 
@@ -21,23 +22,14 @@ constexpr std::string_view kNumberKey = "split.no";
 constexpr std::string_view kCountKey = "split.count";
 constexpr std::string_view kTensorsKey = "split.tensors.count";
 
-Unexpected broken(const std::string& file, std::string_view where, std::string message,
-                  std::string value = {}) {
-  return fail(Error{.code = ErrorCode::kCheckpoint,
-                    .message = std::move(message),
-                    .file = file,
-                    .where = std::string(where),
-                    .value = std::move(value)});
-}
-
 // An integer of exactly that type; nothing where the key is not there.
 Result<std::optional<std::int64_t>> read_integer(const Gguf& gguf, std::string_view key,
                                                  GgufType type, const std::string& file) {
   const GgufValue* const value = gguf.find(key);
   if (value == nullptr) return std::optional<std::int64_t>{};
   if (value->type == type) return std::optional(value->integers.front());
-  return broken(file, key, fmt::format("must be of type {}", gguf_type_name(type)),
-                std::string(gguf_type_name(value->type)));
+  return broken_file(file, key, fmt::format("must be of type {}", gguf_type_name(type)),
+                     std::string(gguf_type_name(value->type)));
 }
 
 std::string part_suffix(std::int64_t number, std::int64_t count) {
@@ -62,19 +54,20 @@ class PartReader {
  private:
   Result<void> check_first() {
     KERNELPATH_TRY(number, read_integer(gguf_, kNumberKey, GgufType::kUint16, path_));
-    if (!number) return broken(path_, kNumberKey, "the key of a split file is missing");
+    if (!number) return broken_file(path_, kNumberKey, "the key of a split file is missing");
     const std::string suffix = part_suffix(*number, count_);
     if (!path_.ends_with(suffix)) {
-      return broken(path_, kNumberKey,
-                    fmt::format("the file says that it is part {} of {}; then its name must end "
-                                "in {}",
-                                *number + 1, count_, suffix));
+      return broken_file(
+          path_, kNumberKey,
+          fmt::format("the file says that it is part {} of {}; then its name must end "
+                      "in {}",
+                      *number + 1, count_, suffix));
     }
     prefix_ = path_.substr(0, path_.size() - suffix.size());
     if (*number == 0) return {};
-    return broken(path_, kNumberKey,
-                  fmt::format("part {} of {}; the model begins with {}", *number + 1, count_,
-                              file_name(prefix_ + part_suffix(0, count_))));
+    return broken_file(path_, kNumberKey,
+                       fmt::format("part {} of {}; the model begins with {}", *number + 1, count_,
+                                   file_name(prefix_ + part_suffix(0, count_))));
   }
 
   Result<void> read_part(std::int64_t number) {
@@ -86,16 +79,16 @@ class PartReader {
     }
     KERNELPATH_TRY(part, detail::read_gguf_file(path, options_));
     KERNELPATH_TRY(stated, read_integer(part, kNumberKey, GgufType::kUint16, path));
-    if (!stated) return broken(path, kNumberKey, "the key of a split file is missing");
+    if (!stated) return broken_file(path, kNumberKey, "the key of a split file is missing");
     if (*stated != number) {
-      return broken(path, kNumberKey,
-                    fmt::format("expected {}, for part {} of {}", number, number + 1, count_),
-                    std::to_string(*stated));
+      return broken_file(path, kNumberKey,
+                         fmt::format("expected {}, for part {} of {}", number, number + 1, count_),
+                         std::to_string(*stated));
     }
     KERNELPATH_TRY(count, read_integer(part, kCountKey, GgufType::kUint16, path));
     if (count && *count != count_) {
-      return broken(path, kCountKey, fmt::format("the first part says {}", count_),
-                    std::to_string(*count));
+      return broken_file(path, kCountKey, fmt::format("the first part says {}", count_),
+                         std::to_string(*count));
     }
     return append(part, number, path);
   }
@@ -119,14 +112,14 @@ class PartReader {
     std::unordered_set<std::string_view> names;
     for (const GgufTensor& tensor : gguf_.tensors) {
       if (names.insert(tensor.name).second) continue;
-      return broken(path_, tensor.name, "the tensor stands in two parts");
+      return broken_file(path_, tensor.name, "the tensor stands in two parts");
     }
     KERNELPATH_TRY(total, read_integer(gguf_, kTensorsKey, GgufType::kInt32, path_));
-    if (!total) return broken(path_, kTensorsKey, "the key of a split file is missing");
+    if (!total) return broken_file(path_, kTensorsKey, "the key of a split file is missing");
     if (*total == static_cast<std::int64_t>(gguf_.tensors.size())) return {};
-    return broken(path_, kTensorsKey,
-                  fmt::format("the parts hold {} tensors", gguf_.tensors.size()),
-                  std::to_string(*total));
+    return broken_file(path_, kTensorsKey,
+                       fmt::format("the parts hold {} tensors", gguf_.tensors.size()),
+                       std::to_string(*total));
   }
 
   Gguf& gguf_;

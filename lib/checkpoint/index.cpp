@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "checkpoint/broken_file.h"
 #include "checkpoint/weights.h"
 
 #include <fmt/format.h>
@@ -10,17 +11,6 @@
 
 namespace kernelpath::checkpoint {
 namespace {
-
-constexpr std::size_t kMaxMembers = 4'000'000;
-
-Unexpected broken(const std::string& file, std::string where, std::string message,
-                  std::string value = {}) {
-  return fail(Error{.code = ErrorCode::kCheckpoint,
-                    .message = std::move(message),
-                    .file = file,
-                    .where = std::move(where),
-                    .value = std::move(value)});
-}
 
 // A relative path that stays in its folder whatever links or letters mean on other systems.
 bool stays_inside(std::string_view shard) {
@@ -58,9 +48,9 @@ Result<Index> parse_index(std::string text, const std::string& file) {
   KERNELPATH_TRY(document, json::parse_object(std::move(text), file, limits));
   const json::Value* const map = document.root.find("weight_map");
   if (map == nullptr || !map->is_object()) {
-    return broken(file, "/weight_map",
-                  map == nullptr ? "missing" : "must be an object, tensor name to shard",
-                  map == nullptr ? "" : map->brief());
+    return broken_file(file, "/weight_map",
+                       map == nullptr ? "missing" : "must be an object, tensor name to shard",
+                       map == nullptr ? "" : map->brief());
   }
   Index index;
   for (json::Warning& warning : document.warnings) {
@@ -73,9 +63,9 @@ Result<Index> parse_index(std::string text, const std::string& file) {
   for (const json::Member& member : map->members()) {
     const bool is_name = member.value.is_string() && !member.value.has_lone_surrogate();
     if (!is_name || !stays_inside(member.value.as_string())) {
-      return broken(file, fmt::format("/weight_map/{}", json::pointer_token(member.key)),
-                    is_name ? "shard outside the folder" : "must be the name of a shard",
-                    member.value.brief());
+      return broken_file(file, fmt::format("/weight_map/{}", json::pointer_token(member.key)),
+                         is_name ? "shard outside the folder" : "must be the name of a shard",
+                         member.value.brief());
     }
     const std::string& shard = member.value.as_string();
     const auto [number, is_new] = numbers.try_emplace(shard, index.shards.size());

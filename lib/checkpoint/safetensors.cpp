@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "checkpoint/broken_file.h"
 #include "checkpoint/incomplete_download.h"
 
 #include <fmt/format.h>
@@ -17,24 +18,13 @@ namespace {
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::string_view kMetadata = "__metadata__";
-// A model of 200 000 tensors has two million keys and list entries in its header.
-constexpr std::size_t kMaxMembers = 4'000'000;
-
-Unexpected broken(const std::string& file, std::string where, std::string message,
-                  std::string value = {}) {
-  return fail(Error{.code = ErrorCode::kCheckpoint,
-                    .message = std::move(message),
-                    .file = file,
-                    .where = std::move(where),
-                    .value = std::move(value)});
-}
 
 // The length of the JSON part, checked against what the file has and against the limit.
 Result<std::size_t> header_length(std::string_view start, std::size_t file_bytes,
                                   const std::string& file) {
   if (auto error = incomplete_download(start, file, "safetensors")) return fail(std::move(*error));
   if (file_bytes < kLengthBytes || start.size() < kLengthBytes) {
-    return broken(
+    return broken_file(
         file, "byte 0",
         fmt::format("{} bytes long; a safetensors file starts with 8 bytes of length", file_bytes));
   }
@@ -42,11 +32,11 @@ Result<std::size_t> header_length(std::string_view start, std::size_t file_bytes
   for (std::size_t i = kLengthBytes; i-- > 0;) {
     length = (length << 8U) | static_cast<std::uint8_t>(start[i]);
   }
-  if (length == 0) return broken(file, "byte 0", "the header is empty");
+  if (length == 0) return broken_file(file, "byte 0", "the header is empty");
   if (length > file_bytes - kLengthBytes) {
-    return broken(file, "byte 0",
-                  fmt::format("the header's length is {}, but {} bytes are left in the file",
-                              length, file_bytes - kLengthBytes));
+    return broken_file(file, "byte 0",
+                       fmt::format("the header's length is {}, but {} bytes are left in the file",
+                                   length, file_bytes - kLengthBytes));
   }
   if (length > kMaxHeaderBytes) {
     return fail(Error{.code = ErrorCode::kInputLimit,
@@ -90,7 +80,7 @@ class HeaderReader {
       const bool in_metadata = warning.where.starts_with(fmt::format("/{}/", kMetadata));
       const bool repeats = warning.code == "JSON-DUPLICATE-KEY" && !in_metadata;
       if (repeats || warning.code == "JSON-MORE-WARNINGS") {
-        return broken(file_, warning.where, warning.message);
+        return broken_file(file_, warning.where, warning.message);
       }
     }
     return {};
@@ -99,14 +89,14 @@ class HeaderReader {
   Result<void> check_metadata(const json::Value& metadata) {
     if (metadata.is_null()) return {};
     if (!metadata.is_object()) {
-      return broken(file_, std::string(kMetadata),
-                    fmt::format("must be an object, found {}", type_name(metadata.type())));
+      return broken_file(file_, std::string(kMetadata),
+                         fmt::format("must be an object, found {}", type_name(metadata.type())));
     }
     for (const json::Member& entry : metadata.members()) {
       if (entry.value.is_string()) continue;
-      return broken(file_, fmt::format("{}/{}", kMetadata, json::pointer_token(entry.key)),
-                    fmt::format("must be a string, found {}", type_name(entry.value.type())),
-                    entry.value.brief());
+      return broken_file(file_, fmt::format("{}/{}", kMetadata, json::pointer_token(entry.key)),
+                         fmt::format("must be a string, found {}", type_name(entry.value.type())),
+                         entry.value.brief());
     }
     return {};
   }
@@ -114,9 +104,9 @@ class HeaderReader {
   Result<Tensor> read_tensor(const json::Member& member) {
     Tensor tensor{.name = member.key, .dtype = {}, .shape = {}};
     if (!member.value.is_object()) {
-      return broken(file_, tensor.name,
-                    fmt::format("must be an object, found {}", type_name(member.value.type())),
-                    member.value.brief());
+      return broken_file(file_, tensor.name,
+                         fmt::format("must be an object, found {}", type_name(member.value.type())),
+                         member.value.brief());
     }
     KERNELPATH_CHECK_OK(read_dtype(member.value, tensor));
     KERNELPATH_CHECK_OK(read_shape(member.value, tensor));
@@ -127,11 +117,11 @@ class HeaderReader {
   Result<void> read_dtype(const json::Value& entry, Tensor& tensor) {
     const json::Value* const dtype = entry.find("dtype");
     if (dtype == nullptr || !dtype->is_string()) {
-      return broken(file_, tensor.name, "dtype is missing or no string",
-                    dtype == nullptr ? "" : dtype->brief());
+      return broken_file(file_, tensor.name, "dtype is missing or no string",
+                         dtype == nullptr ? "" : dtype->brief());
     }
     const Dtype* const known = find_dtype(dtype->as_string());
-    if (known == nullptr) return broken(file_, tensor.name, "unknown dtype", dtype->brief());
+    if (known == nullptr) return broken_file(file_, tensor.name, "unknown dtype", dtype->brief());
     tensor.dtype = *known;
     return {};
   }
@@ -139,16 +129,17 @@ class HeaderReader {
   Result<void> read_shape(const json::Value& entry, Tensor& tensor) {
     const json::Value* const shape = entry.find("shape");
     if (shape == nullptr || !shape->is_array()) {
-      return broken(file_, tensor.name, "shape is missing or no list",
-                    shape == nullptr ? "" : shape->brief());
+      return broken_file(file_, tensor.name, "shape is missing or no list",
+                         shape == nullptr ? "" : shape->brief());
     }
     std::int64_t elements = 1;
     bool is_empty = false;
     bool fits = true;
     for (const json::Value& size : shape->items()) {
       if (!size.is_integer() || size.as_integer() < 0) {
-        return broken(file_, tensor.name,
-                      "a size must be an integer of 0 or more that fits 64 bits", size.brief());
+        return broken_file(file_, tensor.name,
+                           "a size must be an integer of 0 or more that fits 64 bits",
+                           size.brief());
       }
       tensor.shape.push_back(size.as_integer());
       is_empty = is_empty || size.as_integer() == 0;
@@ -159,11 +150,11 @@ class HeaderReader {
     if (is_empty) return {};
     const auto bytes = fits ? dtype_bytes(tensor.dtype, elements) : std::nullopt;
     if (!fits || (!bytes && !checked_mul(elements, tensor.dtype.bits))) {
-      return broken(file_, tensor.name, "the product of the shape does not fit 64 bits",
-                    shape->brief());
+      return broken_file(file_, tensor.name, "the product of the shape does not fit 64 bits",
+                         shape->brief());
     }
     if (!bytes) {
-      return broken(
+      return broken_file(
           file_, tensor.name,
           fmt::format("{} values of {} bits do not fill whole bytes", elements, tensor.dtype.bits),
           shape->brief());
@@ -178,22 +169,22 @@ class HeaderReader {
                          offsets->items().size() == 2 && offsets->items()[0].is_integer() &&
                          offsets->items()[1].is_integer();
     if (!is_pair) {
-      return broken(file_, tensor.name, "data_offsets must be two integers",
-                    offsets == nullptr ? "" : offsets->brief());
+      return broken_file(file_, tensor.name, "data_offsets must be two integers",
+                         offsets == nullptr ? "" : offsets->brief());
     }
     tensor.begin = offsets->items()[0].as_integer();
     const std::int64_t end = offsets->items()[1].as_integer();
     if (tensor.begin < 0 || end < tensor.begin || end > header_.data_bytes) {
-      return broken(file_, tensor.name,
-                    fmt::format("data_offsets must be a range within the {} bytes of data",
-                                header_.data_bytes),
-                    offsets->brief());
+      return broken_file(file_, tensor.name,
+                         fmt::format("data_offsets must be a range within the {} bytes of data",
+                                     header_.data_bytes),
+                         offsets->brief());
     }
     if (end - tensor.begin == tensor.bytes) return {};
-    return broken(file_, tensor.name,
-                  fmt::format("data_offsets span {} bytes, but shape and dtype {} need {}",
-                              end - tensor.begin, tensor.dtype.name, tensor.bytes),
-                  offsets->brief());
+    return broken_file(file_, tensor.name,
+                       fmt::format("data_offsets span {} bytes, but shape and dtype {} need {}",
+                                   end - tensor.begin, tensor.dtype.name, tensor.bytes),
+                       offsets->brief());
   }
 
   // No two tensors share bytes; unused bytes are an error only to the strict.
@@ -209,10 +200,10 @@ class HeaderReader {
     const Tensor* after_gap = nullptr;
     for (const Tensor* const tensor : order) {
       if (tensor->begin < end) {
-        return broken(file_, tensor->name,
-                      fmt::format("overlaps tensor {}, which ends at byte {} of the data",
-                                  previous->name, end),
-                      std::to_string(tensor->begin));
+        return broken_file(file_, tensor->name,
+                           fmt::format("overlaps tensor {}, which ends at byte {} of the data",
+                                       previous->name, end),
+                           std::to_string(tensor->begin));
       }
       if (tensor->begin > end && after_gap == nullptr) after_gap = tensor;
       end = tensor->begin + tensor->bytes;
@@ -228,7 +219,7 @@ class HeaderReader {
   }
 
   Result<void> unused(std::string code, std::string where, std::string message) {
-    if (options_.strict) return broken(file_, std::move(where), std::move(message));
+    if (options_.strict) return broken_file(file_, std::move(where), std::move(message));
     header_.warnings.push_back(
         {std::move(code), fmt::format("{}:{}", file_name(file_), where), std::move(message)});
     return {};
@@ -245,7 +236,7 @@ Result<Header> parse_safetensors(std::string_view start, std::size_t file_bytes,
                                  const std::string& file, const ReadOptions& options) {
   KERNELPATH_TRY(length, header_length(start, file_bytes, file));
   if (start.size() - kLengthBytes < length || start[kLengthBytes] != '{') {
-    return broken(file, "byte 8", "the header must start with '{'");
+    return broken_file(file, "byte 8", "the header must start with '{'");
   }
   const json::Limits limits{.max_bytes = kMaxHeaderBytes, .max_members = kMaxMembers};
   auto document = json::parse_object(std::string(start.substr(kLengthBytes, length)), file, limits);

@@ -1,6 +1,7 @@
 #include "config/gguf.h"
 
 #include "base/file.h"
+#include "checkpoint/broken_file.h"
 #include "checkpoint/gguf.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 namespace kernelpath::config {
 namespace {
 
+using checkpoint::broken_file;
 using checkpoint::Gguf;
 using checkpoint::GgufType;
 using checkpoint::GgufValue;
@@ -20,24 +22,15 @@ using checkpoint::GgufValue;
 constexpr std::string_view kArchitectureKey = "general.architecture";
 constexpr std::int64_t kMaxLayers = 512;
 
-Unexpected broken(const std::string& file, std::string where, std::string message,
-                  std::string value = {}) {
-  return fail(Error{.code = ErrorCode::kCheckpoint,
-                    .message = std::move(message),
-                    .file = file,
-                    .where = std::move(where),
-                    .value = std::move(value)});
-}
-
 Result<std::string> read_architecture(const Gguf& gguf, const std::string& path) {
   const std::string where(kArchitectureKey);
   const GgufValue* const value = gguf.find(kArchitectureKey);
-  if (value == nullptr) return broken(path, where, "the key is missing");
+  if (value == nullptr) return broken_file(path, where, "the key is missing");
   if (value->type != GgufType::kString) {
-    return broken(path, where, "must be of type str",
-                  std::string(checkpoint::gguf_type_name(value->type)));
+    return broken_file(path, where, "must be of type str",
+                       std::string(checkpoint::gguf_type_name(value->type)));
   }
-  if (value->text.empty()) return broken(path, where, "is empty");
+  if (value->text.empty()) return broken_file(path, where, "is empty");
   return value->text;
 }
 
@@ -83,9 +76,9 @@ Result<ModelConfig> load_gguf(const std::string& path, const LoadOptions& option
     model.*row.field = size_of(gguf, fmt::format("{}.{}", architecture, row.suffix));
   }
   if (model.num_hidden_layers.value_or(0) > kMaxLayers) {
-    return broken(path, model.num_hidden_layers.origin.where,
-                  fmt::format("a model has at most {} layers", kMaxLayers),
-                  std::to_string(*model.num_hidden_layers));
+    return broken_file(path, model.num_hidden_layers.origin.where,
+                       fmt::format("a model has at most {} layers", kMaxLayers),
+                       std::to_string(*model.num_hidden_layers));
   }
   WeightFiles files;
   files.total_bytes = {gguf.tensor_bytes, {OriginKind::kField, "tensor table", {}}};

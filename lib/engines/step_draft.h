@@ -10,10 +10,10 @@
 namespace kernelpath::engines {
 
 // One decision before its source is looked up. Each engine names the stage of most of its steps.
-template <Stage kUsual>
+template <Stage UsualStage>
 struct StepDraftOf {
   std::string_view rule = {};  // an id of the engine's rules
-  Stage stage = kUsual;
+  Stage stage = UsualStage;
   Verdict verdict = Verdict::kNoted;
   Severity severity = Severity::kInfo;
   std::string candidate = {};
@@ -22,8 +22,8 @@ struct StepDraftOf {
 };
 
 // The step of a draft by `rule`, whose file is one of `project`.
-template <Stage kUsual>
-Step step_of(StepDraftOf<kUsual> draft, const RuleInfo& rule, std::string_view project) {
+template <Stage UsualStage>
+Step step_of(StepDraftOf<UsualStage> draft, const RuleInfo& rule, std::string_view project) {
   return {.rule = std::string(rule.id),
           .candidate = std::move(draft.candidate),
           .verdict = draft.verdict,

@@ -1,6 +1,7 @@
 #include "features/rule.h"
 
-#include <algorithm>
+#include "features/enum_names.h"
+
 #include <array>
 
 namespace kernelpath::features {
@@ -9,13 +10,6 @@ namespace {
 constexpr std::array<std::string_view, 4> kLevels = {"derive", "note", "warn", "error"};
 constexpr std::array<std::string_view, 6> kStages = {"field", "arguments",  "build",
                                                      "run",   "documented", "cross"};
-
-template <class Enum, std::size_t N>
-std::optional<Enum> find_name(const std::array<std::string_view, N>& names, std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Enum>(found - names.begin());
-}
 
 }  // namespace
 

@@ -1,8 +1,8 @@
 #include "features/schema.h"
 
 #include "base/text.h"
+#include "features/enum_names.h"
 
-#include <algorithm>
 #include <array>
 
 namespace kernelpath::features {
@@ -12,13 +12,6 @@ constexpr std::array<std::string_view, 7> kTypeNames = {"any",    "bool", "integ
                                                         "string", "list", "object"};
 constexpr std::array<std::string_view, 5> kKindNames = {"argument", "environment", "device",
                                                         "model", "derived"};
-
-template <class Enum, std::size_t N>
-std::optional<Enum> find_name(const std::array<std::string_view, N>& names, std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Enum>(found - names.begin());
-}
 
 }  // namespace
 

@@ -1,18 +1,13 @@
 #include "json/writer.h"
 #include "report/diff.h"
 #include "report/diff_summary.h"
+#include "report/json_parts.h"
 #include "report/memory.h"
 
 namespace kernelpath::report {
 namespace {
 
 using json::Writer;
-
-void write_strings(Writer& w, std::string_view name, const std::vector<std::string>& values) {
-  w.key(name).begin_array();
-  for (const std::string& value : values) w.value(value);
-  w.end_array();
-}
 
 void write_side(Writer& w, std::string_view name, const engines::Resolution& resolution) {
   w.key(name).begin_object();

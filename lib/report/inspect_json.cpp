@@ -2,6 +2,7 @@
 #include "config/show.h"
 #include "report/facts.h"
 #include "report/inspect.h"
+#include "report/json_parts.h"
 #include "report/memory.h"
 
 #include <algorithm>
@@ -22,16 +23,6 @@ void member_or_null(Writer& w, std::string_view name, const std::optional<T>& va
   }
 }
 
-// absent = not applicable.
-template <class T>
-void member_if(Writer& w, std::string_view name, const std::optional<T>& value) {
-  if (value) w.member(name, *value);
-}
-
-void member_if(Writer& w, std::string_view name, const std::string& value) {
-  if (!value.empty()) w.member(name, value);
-}
-
 void name_or_null(Writer& w, std::string_view name, const std::string& value) {
   w.key(name);
   if (value.empty()) {
@@ -39,20 +30,6 @@ void name_or_null(Writer& w, std::string_view name, const std::string& value) {
   } else {
     w.value(value);
   }
-}
-
-void write_strings(Writer& w, std::string_view name, const std::vector<std::string>& values) {
-  w.key(name).begin_array();
-  for (const std::string& value : values) w.value(value);
-  w.end_array();
-}
-
-void write_source(Writer& w, const engines::Source& source) {
-  w.key("source").begin_object();
-  member_if(w, "project", source.project);
-  member_if(w, "file", source.file);
-  member_if(w, "version", source.version);
-  w.end_object();
 }
 
 void write_step(Writer& w, const engines::Step& step) {

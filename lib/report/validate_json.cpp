@@ -1,22 +1,11 @@
 #include "json/writer.h"
+#include "report/json_parts.h"
 #include "report/validate_document.h"
 
 namespace kernelpath::report {
 namespace {
 
 using json::Writer;
-
-void member_if(Writer& w, std::string_view name, const std::string& value) {
-  if (!value.empty()) w.member(name, value);
-}
-
-void write_source(Writer& w, const engines::Source& source) {
-  w.key("source").begin_object();
-  member_if(w, "project", source.project);
-  member_if(w, "file", source.file);
-  member_if(w, "version", source.version);
-  w.end_object();
-}
 
 void write_place(Writer& w, const FindingPlace& place) {
   member_if(w, "at", place.at);
