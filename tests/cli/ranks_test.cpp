@@ -208,7 +208,7 @@ TEST(RanksFail, FileThatCannotBeWritten_EndsAll) {
   EXPECT_EQ(count_of(outcome.err, "llm-run: error["), 1) << outcome.err;
 }
 
-TEST(RanksWhy, IsWhatInspectSays) {
+TEST(RanksWhy, Answer_IsWhatInspectSays) {
   for (const auto& ranks : {std::vector<std::string>{"--tp", "2"},
                             {"--dcp", "2"},
                             std::vector<std::string>{"--tp", "2", "--dcp", "3"}}) {
@@ -224,7 +224,7 @@ TEST(RanksWhy, IsWhatInspectSays) {
   }
 }
 
-TEST(RanksDryRun, PlansARankWithoutStartingAny) {
+TEST(RanksDryRun, NoRankStarted_PlansEach) {
   const Outcome whole = run({checkpoint("gpt-oss"), "-p", "x", "--dry-run"});
   const Outcome part = run({checkpoint("gpt-oss"), "-p", "x", "--dry-run", "--tp", "2"});
   ASSERT_EQ(part.exit_code, 0) << part.err;

@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Asked{"batch", {"--prompts", "PROMPTS"}, 1}),
     [](const auto& test) { return test.param.name; });
 
-TEST(RunDocuments, CheckRefusesWhatDoesNotFit) {
+TEST(RunDocuments, DocumentThatDoesNotFit_IsRefused) {
   Outcome outcome = run({checkpoint(kLlama), "-p", "Hello", "-n", "1", "--json"});
   EXPECT_EQ(check("json", outcome.out).second, 0);
   const std::size_t at = outcome.out.find("\"prompt_tokens\"");

@@ -108,7 +108,7 @@ class NanWeights : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(NanWeights, AreAWarningWithTheTensorsName) {
+TEST_F(NanWeights, NanInATensor_IsAWarningWithItsName) {
   const Outcome outcome = run({model(), "--prompt-tokens", "5", "-n", "2", "--ignore-eos"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("model.embed_tokens.weight: the tensor holds NaN values"));

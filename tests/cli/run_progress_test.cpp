@@ -49,20 +49,20 @@ TEST_F(RunProgress, Batch_IsCountedOnATerminal_AndTheLineTakenBack) {
   EXPECT_THAT(read_file(answers()), AllOf(HasSubstr("=== 1\n"), HasSubstr("=== 3\n")));
 }
 
-TEST_F(RunProgress, NotWhereItIsUnwantedOrCannotBeTakenBack) {
+TEST_F(RunProgress, UnwantedOrNotToBeTakenBack_IsNotShown) {
   for (const std::string option : {"--no-progress", "--quiet", "--log-json"}) {
     EXPECT_THAT(run_with_progress(batch({option}), "xterm").first, Not(HasSubstr("requests")));
   }
   EXPECT_THAT(run_with_progress(batch(), "dumb").first, Not(HasSubstr("requests")));
 }
 
-TEST_F(RunProgress, NotInAPipe) {
+TEST_F(RunProgress, Pipe_HasNone) {
   const Outcome outcome = run(batch());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, AllOf(Not(HasSubstr("requests")), Not(HasSubstr("\x1b"))));
 }
 
-TEST_F(RunProgress, NotForOneRequest) {
+TEST_F(RunProgress, OneRequest_HasNone) {
   const auto [text, code] =
       run_with_progress({checkpoint(kLlama), "-p", "Hello", "-n", "3", "--ignore-eos"}, "xterm");
   EXPECT_EQ(code, 0);

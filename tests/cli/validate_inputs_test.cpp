@@ -64,7 +64,7 @@ TEST(ValidateYaml, BrokenFile_IsAnInputErrorWithItsPlace) {
   EXPECT_EQ(validate({"--yaml", folder.write("list.yaml", "- a\n- b\n")}).exit_code, 3);
 }
 
-TEST(ValidateCommand, OptionsBecomeArguments) {
+TEST(ValidateCommand, Options_BecomeArguments) {
   const json::Value document = validate_document(
       {"--command",
        "trtllm-serve serve some/model --tp_size 2 --kv_cache_free_gpu_memory_fraction "
@@ -75,7 +75,7 @@ TEST(ValidateCommand, OptionsBecomeArguments) {
   EXPECT_EQ(text_of(found[0], "option"), "--kv_cache_free_gpu_memory_fraction");
 }
 
-TEST(ValidateCommand, NothingIsDroppedSilently) {
+TEST(ValidateCommand, WhatIsNotUnderstood_IsNeverDroppedSilently) {
   const json::Value document = validate_document(
       {"--command",
        "FOO=1 mpirun trtllm-serve m --tp_szie 8 --kv_cache_dtype fp9 --port 80 --backend pytorch"},

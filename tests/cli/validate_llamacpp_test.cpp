@@ -133,7 +133,7 @@ TEST(ValidateDeepinfer, ItsOneModel_IsTheOnlyOneItSpeaksOf) {
   EXPECT_THAT(deepinfer_ids({llama}, 1), Contains("DI-ARCHITECTURE-NOT-REGISTERED"));
 }
 
-TEST(ValidateDeepinfer, HasNoCommandLine) {
+TEST(ValidateDeepinfer, CommandLine_IsRefused) {
   const Outcome outcome = validate({"--command", "deepinfer --model m"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("--set"));

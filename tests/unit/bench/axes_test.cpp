@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
         Impossible{CaseKind::kGemv, {stated("rows", {"9007199254740993"})}, "more than 2^50"},
         Impossible{CaseKind::kReadCeiling, {stated("run_bytes", {"192"})}, "no multiple of runs"}));
 
-TEST(AxisOptions, NameTheOptionsThatTheCaseUses) {
+TEST(AxisOptions, Case_NamesTheOptionsThatItUses) {
   EXPECT_EQ(axis_options(CaseKind::kGemv), "batch-size, weight-dtype, rows, cols");
   EXPECT_EQ(axis_options(CaseKind::kReadCeiling), "size");
 }

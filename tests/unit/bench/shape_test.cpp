@@ -102,7 +102,7 @@ TEST(PlanPages, EveryPage_IsUsedOnce) {
   EXPECT_THAT(plan.query_start, ::testing::ElementsAre(0, 1, 2, 3));
 }
 
-TEST(RandomOrder, IsAPermutationAndNotSorted) {
+TEST(RandomOrder, SameSeed_GivesTheSameUnsortedPermutation) {
   const std::vector<std::int32_t> order = random_order(1000, 1);
   EXPECT_FALSE(std::ranges::is_sorted(order));
   EXPECT_EQ(order, random_order(1000, 1));

@@ -96,7 +96,7 @@ TEST(Agree, AllFail_IsTheErrorOfTheFirst) {
   });
 }
 
-TEST(BroadcastText, BecomesThatOfTheRoot) {
+TEST(BroadcastText, OtherRanks_HaveTheTextOfTheRoot) {
   run_ranks(3, [](Communicator& ranks) {
     std::string text = ranks.rank() == 0 ? "a longer text" : "b";
     EXPECT_TRUE(broadcast_text(ranks, text));
@@ -142,7 +142,7 @@ TEST(RankGrid, OtherNumberOfRanks_NamesBoth) {
   });
 }
 
-TEST(LaunchOf, ReadsTheLaunchersVariables) {
+TEST(LaunchOf, VariablesOfALauncher_AreRead) {
   using Environment = std::vector<std::pair<std::string, std::string>>;
   const Launch open_mpi =
       launch_of(Environment{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}});

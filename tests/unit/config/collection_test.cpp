@@ -24,7 +24,7 @@ std::vector<std::string> all_folders() {
   return folders;
 }
 
-TEST(Collection, EveryFileLoadsWithWhatAQuestionNeeds) {
+TEST(Collection, EveryFile_LoadsWithWhatAQuestionNeeds) {
   const auto folders = all_folders();
   ASSERT_GE(folders.size(), 287U);
   for (const std::string& folder : folders) {
@@ -43,7 +43,7 @@ TEST(Collection, EveryFileLoadsWithWhatAQuestionNeeds) {
   }
 }
 
-TEST(Collection, Llama31) {
+TEST(Collection, Llama31_HasItsHeadsAndRope) {
   const auto model = real("meta-llama__Meta-Llama-3.1-8B");
   EXPECT_EQ(attention_summary(model), "GQA 32:8");
   EXPECT_EQ(model.head_dim.value, 128);
@@ -53,7 +53,7 @@ TEST(Collection, Llama31) {
   EXPECT_EQ(model.name, "meta-llama__Meta-Llama-3.1-8B");
 }
 
-TEST(Collection, DeepSeekV3) {
+TEST(Collection, DeepSeekV3_HasItsLatentAndExperts) {
   const auto model = real("deepseek-ai__DeepSeek-V3");
   ASSERT_TRUE(model.mla);
   EXPECT_EQ(model.mla->q_lora_rank.value, 1536);
@@ -107,7 +107,7 @@ TEST(Collection, MiMoV2_HasOtherHeadsInSlidingLayers) {
   EXPECT_EQ(model.layers[1].v_head_dim, 128);
 }
 
-TEST(Collection, QuantisationBesideTheFile) {
+TEST(Collection, QuantisationBesideTheFile_IsRead) {
   EXPECT_EQ(real("nvidia__Llama-3.1-70B-Instruct-FP8").quantization.algo.origin.where,
             "hf_quant_config.json:/quantization/quant_algo");
   const auto mixed = real("nvidia__Qwen3.6-35B-A3B-NVFP4");
@@ -119,7 +119,7 @@ TEST(Collection, QuantisationBesideTheFile) {
   EXPECT_TRUE(has_warning(string_scheme, "CONFIG-QUANT-METHOD"));
 }
 
-TEST(Collection, Drafts) {
+TEST(Collection, Drafts_HaveTheirFields) {
   const auto eagle = real("SpecForge__llama3-8B-eagle3");
   EXPECT_TRUE(eagle.draft.has_draft_vocab_size);
   EXPECT_EQ(eagle.draft.draft_vocab_size.value, 32000);
@@ -131,7 +131,7 @@ TEST(Collection, Drafts) {
             (std::vector<std::int64_t>{1, 11, 21}));
 }
 
-TEST(Collection, OldNames) {
+TEST(Collection, OldNames_AreRead) {
   const auto glm = real("THUDM__chatglm3-6b");
   EXPECT_EQ(glm.num_hidden_layers.origin.where, "/num_layers");
   EXPECT_EQ(glm.num_key_value_heads.value, 2);
@@ -142,7 +142,7 @@ TEST(Collection, OldNames) {
   EXPECT_EQ(attention_summary(real("databricks__dbrx-instruct")), "GQA 48:12");
 }
 
-TEST(Collection, Encoders) {
+TEST(Collection, Encoders_DoNotDecode) {
   EXPECT_EQ(real("BAAI__bge-large-en").layers[0].kind, LayerKind::kEncoder);
   const auto modern = real("transformers-default__modernbert");
   EXPECT_EQ(modern.layers[1].kind, LayerKind::kEncoder);
@@ -150,7 +150,7 @@ TEST(Collection, Encoders) {
   EXPECT_FALSE(modern.layers[0].window);
 }
 
-TEST(Collection, CrossAttentionLayers) {
+TEST(Collection, CrossAttentionLayers_AreTold) {
   const auto model = real("meta-llama__Llama-3.2-11B-Vision-Instruct");
   EXPECT_EQ(model.layers[3].kind, LayerKind::kCross);
   EXPECT_EQ(model.layers[4].kind, LayerKind::kFull);

@@ -8,7 +8,7 @@
 namespace kernelpath::config {
 namespace {
 
-TEST(FindFamily, KnownAndUnknown) {
+TEST(FindFamily, KnownType_HasItsDefaultsAndAnUnknownNone) {
   const Family* mixtral = find_family("mixtral");
   ASSERT_NE(mixtral, nullptr);
   ASSERT_NE(mixtral->default_of("num_key_value_heads"), nullptr);
@@ -29,14 +29,14 @@ TEST(FindFamily, SeveralThreads_GetTheSameRow) {
   for (const Family* family : found) EXPECT_EQ(family, found.front());
 }
 
-TEST(Family, MultimodalOnesNameTheirLanguageModel) {
+TEST(Family, Multimodal_NamesItsLanguageModel) {
   const Family* omni = find_family("qwen2_5_omni");
   ASSERT_NE(omni, nullptr);
   EXPECT_EQ(omni->text_field(), "thinker_config/text_config");
   EXPECT_EQ(omni->text_model_type(), "qwen2_5_omni_text");
 }
 
-TEST(Family, PatternsRepeat) {
+TEST(Family, Patterns_Repeat) {
   const Family* gemma4 = find_family("gemma4_text");
   ASSERT_NE(gemma4, nullptr);
   EXPECT_EQ(gemma4->layer_name(0, 8), "sliding_attention");
@@ -45,12 +45,12 @@ TEST(Family, PatternsRepeat) {
   EXPECT_EQ(find_family("llama")->layer_name(0, 4), "");
 }
 
-TEST(Family, AliasesAreTheFamilysOwnNames) {
+TEST(Family, Aliases_AreTheFamilysOwnNames) {
   EXPECT_EQ(find_family("gpt2")->alias("hidden_size"), "n_embd");
   EXPECT_EQ(find_family("llama")->alias("hidden_size"), "");
 }
 
-TEST(ModelTypesOfClass, BothWays) {
+TEST(ModelTypesOfClass, EveryClass_IsFoundBothWays) {
   const auto llama = model_types_of_class("LlamaForCausalLM");
   ASSERT_FALSE(llama.empty());
   EXPECT_EQ(llama.front(), "llama") << "others reuse the class";
@@ -59,7 +59,7 @@ TEST(ModelTypesOfClass, BothWays) {
   EXPECT_TRUE(model_types_of_class("NobodyForCausalLM").empty());
 }
 
-TEST(DefaultsSource, NamesTheVersion) {
+TEST(DefaultsSource, Defaults_NameTheirVersion) {
   EXPECT_THAT(defaults_source(), testing::StartsWith("transformers "));
 }
 

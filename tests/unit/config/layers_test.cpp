@@ -11,7 +11,7 @@ std::string of(const std::string& model_class, const std::string& model_type, Fi
   return llama(fields);
 }
 
-TEST(SlidingWindow, EveryLayerOfMistral) {
+TEST(SlidingWindow, Mistral_SlidesInEveryLayer) {
   const auto model = loaded(of("MistralForCausalLM", "mistral", {{"sliding_window", "1024"}}));
   EXPECT_EQ(kinds(model), "ssss");
   EXPECT_EQ(model.layers[0].window, 1024);
@@ -58,7 +58,7 @@ TEST(SlidingWindow, OfAFamilyThatReadsNone_Warns) {
   EXPECT_TRUE(has_warning(model, "CONFIG-WINDOW-UNUSED", "/sliding_window"));
 }
 
-TEST(MaxWindowLayers, UpperLayersSlide) {
+TEST(MaxWindowLayers, UpperLayers_Slide) {
   const Fields on = {{"sliding_window", "1024"}, {"use_sliding_window", "true"}};
   Fields some = on;
   some["max_window_layers"] = "3";
@@ -87,7 +87,7 @@ TEST(LayerTypes, SlidingWithoutAWindow_IsReportedAndRead) {
   EXPECT_TRUE(has_warning(model, "CONFIG-WINDOW-MISSING", "/layer_types"));
 }
 
-TEST(LayerTypes, GiveTheNumberOfLayersWhereItIsMissing) {
+TEST(LayerTypes, MissingNumberOfLayers_IsThatOfTheList) {
   const auto model = loaded(unknown_family(
       {{"num_hidden_layers", ""}, {"layer_types", R"(["full_attention","full_attention"])"}}));
   EXPECT_EQ(model.num_hidden_layers.value, 2);
@@ -108,7 +108,7 @@ TEST(CompressRatios, OneEntryMoreThanLayers_IsSlicedInSilence) {
   EXPECT_TRUE(model.warnings.empty()) << model.warnings.front().message;
 }
 
-TEST(HybridPattern, LettersAreLayers) {
+TEST(HybridPattern, Letters_AreLayers) {
   const auto model = loaded(of("NemotronHForCausalLM", "nemotron_h",
                                {{"hybrid_override_pattern", R"("ME*-")"}, {"head_dim", "128"}}));
   EXPECT_EQ(kinds(model), "m-f-");
@@ -125,7 +125,7 @@ TEST(HybridPattern, OtherLengthThanLayers_TheListCounts) {
   EXPECT_TRUE(has_warning(model, "CONFIG-LAYER-COUNT"));
 }
 
-TEST(BlockConfigs, HeadsDifferByLayer) {
+TEST(BlockConfigs, Heads_DifferByLayer) {
   const auto model =
       loaded(unknown_family({{"num_hidden_layers", "3"},
                              {"num_key_value_heads", "null"},
@@ -141,7 +141,7 @@ TEST(BlockConfigs, HeadsDifferByLayer) {
   EXPECT_EQ(attention_summary(model), "GQA 32:2-4");
 }
 
-TEST(Jamba, AttentionAndExpertsHaveTheirOwnPeriods) {
+TEST(Jamba, AttentionAndExperts_HaveTheirOwnPeriods) {
   const auto model = loaded(of("JambaForCausalLM", "jamba",
                                {{"attn_layer_period", "4"},
                                 {"attn_layer_offset", "2"},
@@ -155,7 +155,7 @@ TEST(Jamba, AttentionAndExpertsHaveTheirOwnPeriods) {
             std::vector<bool>({false, true, false, true}));
 }
 
-TEST(Interval, EveryFourthLayerAttends) {
+TEST(Interval, StatedOrOfTheFamily_IsFromOneAttentionToTheNext) {
   const auto model = loaded(of("Qwen3NextForCausalLM", "qwen3_next",
                                {{"full_attention_interval", "2"}, {"num_key_value_heads", "2"}}));
   EXPECT_EQ(kinds(model), "lflf");
@@ -165,7 +165,7 @@ TEST(Interval, EveryFourthLayerAttends) {
   EXPECT_EQ(by_family.layers_origin.rule, "family default: qwen3_next");
 }
 
-TEST(Llama4, LayersWithoutRopeAttendToEverything) {
+TEST(Llama4, LayersWithoutRope_AttendToEverything) {
   const Fields sizes = {
       {"attention_chunk_size", "2048"}, {"num_local_experts", "16"}, {"num_experts_per_tok", "1"}};
   const auto model = loaded(of("Llama4ForCausalLM", "llama4_text", sizes));
@@ -181,7 +181,7 @@ TEST(Llama4, LayersWithoutRopeAttendToEverything) {
   EXPECT_EQ(kinds(loaded(of("Llama4ForCausalLM", "llama4_text", none))), "ffff");
 }
 
-TEST(Cohere2, FullLayersHaveNoRope) {
+TEST(Cohere2, FullLayers_HaveNoRope) {
   const auto model = loaded(of("Cohere2ForCausalLM", "cohere2", {}));
   EXPECT_EQ(kinds(model), "sssf");
   EXPECT_TRUE(model.layers[0].rope);
@@ -202,14 +202,14 @@ TEST(Sparse, IndexerFields_MakeEveryLayerSparse) {
   EXPECT_EQ(attention_summary(model), "MLA kv_lora 512 + rope 64");
 }
 
-TEST(Encoder, BertUnlessItIsADecoder) {
+TEST(Encoder, Bert_IsOneUnlessItSaysThatItDecodes) {
   const std::string bert =
       R"("architectures":["BertModel"],"model_type":"bert","num_hidden_layers":2)";
   EXPECT_EQ(kinds(loaded("{" + bert + "}")), "ee");
   EXPECT_EQ(kinds(loaded("{" + bert + R"(,"is_decoder":true})")), "ff");
 }
 
-TEST(PerLayerConfig, OverridesOneLayer) {
+TEST(PerLayerConfig, OneLayer_IsOverridden) {
   const auto model = loaded(
       llama({{"per_layer_config", R"({"1":{"num_key_value_heads":4,"sliding_window":64}})"}}));
   EXPECT_EQ(kinds(model), "fsff");
@@ -217,14 +217,14 @@ TEST(PerLayerConfig, OverridesOneLayer) {
   EXPECT_EQ(model.layers[1].window, 64);
 }
 
-TEST(Experts, FirstLayersDenseThenEveryLayer) {
+TEST(Experts, FirstDenseLayers_ComeBeforeAllOthers) {
   const auto model = loaded(unknown_family(
       {{"n_routed_experts", "8"}, {"num_experts_per_tok", "2"}, {"first_k_dense_replace", "1"}}));
   EXPECT_FALSE(model.layers[0].moe);
   EXPECT_TRUE(model.layers[3].moe);
 }
 
-TEST(Experts, SparseStepAndNamedDenseLayers) {
+TEST(Experts, SparseStepAndNamedLayers_AreDense) {
   const auto model = loaded(of("Qwen3MoeForCausalLM", "qwen3_moe",
                                {{"num_experts", "8"},
                                 {"num_experts_per_tok", "2"},
@@ -235,7 +235,7 @@ TEST(Experts, SparseStepAndNamedDenseLayers) {
             std::vector<bool>({false, true, false, false}));
 }
 
-TEST(SharedCache, LastLayersReadAnEarlierOne) {
+TEST(SharedCache, LastLayers_ReadAnEarlierOne) {
   const auto model = loaded(unknown_family({{"num_kv_shared_layers", "1"}}));
   EXPECT_FALSE(model.layers[2].shares_kv);
   EXPECT_TRUE(model.layers[3].shares_kv);

@@ -150,7 +150,7 @@ TEST_F(ModelFolder, Fp8CacheWithoutScales_Warns) {
   EXPECT_THAT(warning_text(*model, "CONFIG-KV-SCALES"), HasSubstr("1.0"));
 }
 
-TEST(Partial, NothingIsRequiredOrFilledIn) {
+TEST(Partial, MissingFields_AreNeitherRequiredNorFilledIn) {
   const auto model = loaded(R"({"architectures":["LlamaForCausalLM"]})", {.partial = true});
   EXPECT_FALSE(model.num_hidden_layers);
   EXPECT_FALSE(model.num_key_value_heads);
@@ -161,7 +161,7 @@ TEST(Partial, NothingIsRequiredOrFilledIn) {
   EXPECT_FALSE(empty.has_architectures);
 }
 
-TEST(Partial, StatedFieldsAreRead) {
+TEST(Partial, StatedFields_AreRead) {
   const auto model = loaded(R"({"num_hidden_layers":2,"hidden_size":4096,"num_attention_heads":32,
       "num_key_value_heads":[8,4],"kv_lora_rank":null,"draft_vocab_size":null})",
                             {.partial = true});
@@ -174,13 +174,13 @@ TEST(Partial, StatedFieldsAreRead) {
   EXPECT_FALSE(model.has_field("head_dim"));
 }
 
-TEST(Partial, WrongTypesAreStillErrors) {
+TEST(Partial, WrongTypes_AreStillErrors) {
   const auto model = load(R"({"num_hidden_layers":"2"})", {.partial = true});
   ASSERT_FALSE(model.has_value());
   EXPECT_EQ(model.error().code, ErrorCode::kConfigType);
 }
 
-TEST(Partial, FromAValueThatIsNoFile) {
+TEST(Partial, ValueThatIsNoFile_IsRead) {
   const auto document =
       json::parse(R"({"config":{"architectures":["A"],"architectures":["B"]}})", "x");
   ASSERT_TRUE(document.has_value());

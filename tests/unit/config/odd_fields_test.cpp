@@ -202,7 +202,7 @@ TEST(Dtype, BothNames_NewerCounts) {
   EXPECT_FALSE(has_warning(loaded(llama({{"dtype", "\"bfloat16\""}})), "CONFIG-DTYPE-CONFLICT"));
 }
 
-TEST(Dtype, NullIsMissingAndPrefixIsAccepted) {
+TEST(Dtype, NullAndPrefix_AreMissingAndAccepted) {
   EXPECT_FALSE(loaded(llama({{"torch_dtype", "null"}})).dtype);
   EXPECT_EQ(loaded(llama({{"torch_dtype", "\"torch.bfloat16\""}})).dtype.value, "bfloat16");
   EXPECT_EQ(loaded(llama({{"torch_dtype", ""}, {"text_config", llama()}})).dtype.origin.where,

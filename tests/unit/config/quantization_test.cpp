@@ -77,14 +77,14 @@ TEST(Quantization, OfTheLanguageModel_IsFound) {
             "/text_config/quantization_config/quant_method");
 }
 
-TEST(KvCache, SchemeAsStringIsAcceptedWithWarning) {
+TEST(KvCache, SchemeAsString_IsAcceptedWithAWarning) {
   const auto model = loaded(
       llama({{"quantization_config", R"({"quant_method":"modelopt","kv_cache_scheme":"FP8"})"}}));
   EXPECT_EQ(model.quantization.kv_cache_dtype.value, "fp8");
   EXPECT_TRUE(has_warning(model, "CONFIG-KV-SCHEME", "/quantization_config/kv_cache_scheme"));
 }
 
-TEST(KvCache, SchemeAsObject) {
+TEST(KvCache, SchemeAsObject_IsRead) {
   EXPECT_EQ(quant(R"({"quant_method":"modelopt",
                       "kv_cache_scheme":{"num_bits":8,"type":"float"}})")
                 .kv_cache_dtype.value,
@@ -96,12 +96,12 @@ TEST(KvCache, SchemeAsObject) {
   EXPECT_FALSE(quant(R"({"quant_method":"x","kv_cache_scheme":null})").kv_cache_dtype);
 }
 
-TEST(KvCache, AlgorithmsName) {
+TEST(KvCache, NameOfAnAlgorithm_IsRead) {
   EXPECT_EQ(quant(R"({"quant_algo":"NVFP4","kv_cache_quant_algo":"FP8"})").kv_cache_dtype.value,
             "fp8");
 }
 
-TEST(Modules, ExcludedAndMixed) {
+TEST(Modules, ExcludedAndMixed_AreListed) {
   const Quantization found = quant(R"({"quant_algo":"MIXED_PRECISION","ignore":["lm_head"],
       "quantized_layers":{"a.b":{"quant_algo":"fp8"},"c":{"group_size":16}}})");
   EXPECT_EQ(found.exclude_modules, std::vector<std::string>{"lm_head"});

@@ -73,7 +73,7 @@ TEST(RopeParameters, PerKindOfLayer_BothBasesAreKept) {
   EXPECT_EQ(model.rope.local_theta->origin.where, "/rope_parameters/sliding_attention/rope_theta");
 }
 
-TEST(RopeParameters, LocalBaseUnderItsOlderName) {
+TEST(RopeParameters, OlderNameOfTheLocalBase_IsRead) {
   const auto model = loaded(R"({"architectures":["Gemma3ForCausalLM"],"model_type":"gemma3_text",
       "rope_theta":1000000,"rope_local_base_freq":10000})");
   ASSERT_TRUE(model.rope.local_theta);

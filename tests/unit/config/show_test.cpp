@@ -10,7 +10,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::Field;
 
-TEST(ShowValues, EveryValueHasItsOrigin) {
+TEST(ShowValues, EveryValue_HasItsOrigin) {
   const auto model = loaded(llama({{"num_key_value_heads", ""}}));
   const auto all = show_values(model, "all");
   for (const ShownValue& shown : all) {
@@ -25,7 +25,7 @@ TEST(ShowValues, EveryValueHasItsOrigin) {
                                   Field(&ShownValue::origin, "/hidden_size"))));
 }
 
-TEST(ShowValues, OneGroupOrNone) {
+TEST(ShowValues, OneGroup_AloneOrNone) {
   const auto model = loaded(llama());
   for (const ShownValue& shown : show_values(model, "rope")) EXPECT_EQ(shown.group, "rope");
   EXPECT_TRUE(show_values(model, "moe").empty());
@@ -44,7 +44,7 @@ TEST(ShowValues, EmptyName_IsShownAsOne) {
       Contains(AllOf(Field(&ShownValue::name, "model_type"), Field(&ShownValue::value, R"("")"))));
 }
 
-TEST(OriginText, Kinds) {
+TEST(OriginText, EveryKind_HasItsWords) {
   EXPECT_EQ(origin_text({}), "absent");
   EXPECT_EQ(origin_text({OriginKind::kField, "/a", ""}), "/a");
   EXPECT_EQ(origin_text({OriginKind::kSibling, "f.json:/a", ""}), "f.json:/a");
@@ -53,7 +53,7 @@ TEST(OriginText, Kinds) {
   EXPECT_EQ(origin_text({OriginKind::kDerived, "", "a * b"}), "derived (a * b)");
 }
 
-TEST(AttentionSummary, Forms) {
+TEST(AttentionSummary, EveryForm_HasItsWords) {
   const auto summary = [](Fields fields) { return attention_summary(loaded(llama(fields))); };
   EXPECT_EQ(summary({}), "GQA 32:8");
   EXPECT_EQ(summary({{"num_key_value_heads", "32"}}), "MHA 32");
@@ -61,7 +61,7 @@ TEST(AttentionSummary, Forms) {
   EXPECT_EQ(summary({{"num_attention_heads", "1"}, {"num_key_value_heads", "1"}}), "MHA 1");
 }
 
-TEST(Warnings, TableIsSortedAndFindable) {
+TEST(Warnings, Table_IsSortedAndFindable) {
   const auto table = warning_table();
   for (std::size_t index = 1; index < table.size(); ++index) {
     EXPECT_LT(table[index - 1].code, table[index].code);

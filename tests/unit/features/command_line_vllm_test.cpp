@@ -106,7 +106,7 @@ TEST(VllmServe, NumbersWithSuffixes_AreThoseOfTheEngine) {
   EXPECT_THAT(notes(read("vllm serve m --block-size 1k")), ElementsAre(HasSubstr("no integer")));
 }
 
-TEST(VllmServe, NoneIsNoValue) {
+TEST(VllmServe, None_IsNoValue) {
   EXPECT_EQ(arguments("vllm serve m --attention-backend None"), R"({"attention_backend":null})");
 }
 
@@ -137,12 +137,12 @@ TEST(VllmServe, UnknownOptionsAndBadValues_AreNamed) {
   EXPECT_THAT(reading.notes[4].message, HasSubstr("is no JSON"));
 }
 
-TEST(VllmServe, SubcommandIsNeeded) {
+TEST(VllmServe, MissingSubcommand_IsRefused) {
   EXPECT_FALSE(read_command("vllm --tensor-parallel-size 2").has_value());
   EXPECT_FALSE(read_command("vllm bench serve --model m").has_value());
 }
 
-TEST(VllmModule, IsTheSameServer) {
+TEST(VllmModule, OpenaiServer_IsTheSame) {
   const CommandReading reading =
       read("python3 -m vllm.entrypoints.openai.api_server --model org/model -tp 2");
   EXPECT_EQ(reading.model, "org/model");

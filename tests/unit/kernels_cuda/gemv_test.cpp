@@ -363,7 +363,7 @@ TEST(CudaGemvCheck, EverythingElse_IsRefusedWithWhatThereIs) {
                   "multiple of 64 columns"));
 }
 
-TEST(CudaGemvWarps, FillTheDeviceAndHaveWork) {
+TEST(CudaGemvWarps, Chosen_FillTheDeviceAndHaveWork) {
   using cuda::sm80::gemv_warps;
   EXPECT_EQ(gemv_warps(8192, 1024, 132), 8);   // 512 tiles
   EXPECT_EQ(gemv_warps(6144, 512, 132), 8);    // 384 tiles: three a multiprocessor

@@ -68,7 +68,7 @@ TEST(LayerTable, NameOfALivingLayer_GetsASuffix) {
   EXPECT_EQ(table.find("a.1"), second);
 }
 
-TEST(LayerTable, KeepsNoLayerAlive) {
+TEST(LayerTable, LayerThatEnds_IsNotKeptAlive) {
   LayerTable table;
   auto layer = any_layer();
   table.add("a", layer);

@@ -44,7 +44,7 @@ TEST(Split, InUnits_CountsBlocks) {
   EXPECT_THAT(blocks.runs, ElementsAre(model::Run{1, 2}));
 }
 
-TEST(VocabularyOfRank, PartsFollowEachOtherAndDifferByOne) {
+TEST(VocabularyOfRank, Parts_FollowEachOtherAndDifferByOne) {
   std::int64_t next = 0;
   for (std::int64_t rank = 0; rank < 4; ++rank) {
     const model::Run run = vocabulary_of_rank(513, 4, rank);

@@ -98,7 +98,7 @@ TEST(Counts, OnlyNewFindings_Count) {
   EXPECT_EQ(count_findings(report).known, before.error + before.warn + before.note);
 }
 
-TEST(ReadBaseline, SarifAndOtherFiles) {
+TEST(ReadBaseline, SarifAndJson_AreTheSameAndOthersRefused) {
   const ValidateReport report = sample();
   const auto sarif = read_baseline(*json::parse_object(validate_sarif(report), "b.sarif"));
   const auto json = read_baseline(*json::parse_object(validate_json(report, 0), "b.json"));
@@ -107,7 +107,7 @@ TEST(ReadBaseline, SarifAndOtherFiles) {
   EXPECT_FALSE(read_baseline(*json::parse_object("{}", "b.json")).has_value());
 }
 
-TEST(ValidateText, LinesHoldEngineLevelRulePlaceAndRemedy) {
+TEST(ValidateText, Lines_HoldEngineLevelRulePlaceAndRemedy) {
   const std::string text = validate_text(sample(), {}, 1);
   EXPECT_THAT(text, HasSubstr("trtllm    error   [KV-DTYPE] kv_cache_config.dtype int4"));
   EXPECT_THAT(text, HasSubstr("at: kv_cache_config.dtype (a b/options.yaml:12:10)   do: "));

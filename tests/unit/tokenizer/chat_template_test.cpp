@@ -157,7 +157,7 @@ TEST(LoadChatTemplates, BrokenOnes_AreRefused) {
   EXPECT_EQ(load_chat_templates(folder.path()).error().code, ErrorCode::kInputEncoding);
 }
 
-TEST(ChooseChatTemplate, NameToolsOrDefault) {
+TEST(ChooseChatTemplate, NameToolsOrDefault_DecidesWhich) {
   const std::vector<ChatTemplate> templates = {
       {.name = "default", .text = "", .file = "", .where = ""},
       {.name = "tool_use", .text = "", .file = "", .where = ""}};

@@ -103,7 +103,7 @@ TEST(Decoder, Metaspace_DropsTheFirstSpace) {
             " a b");
 }
 
-TEST(Decoder, SuffixesAndPrefixesOfWords) {
+TEST(Decoder, SuffixesAndPrefixesOfWords_BecomeSpaces) {
   EXPECT_EQ(
       decoded(R"({"type": "BPEDecoder", "suffix": "</w>"})", {"he", "llo</w>", "you</w>"}).steps,
       (Steps{"", "he", "llo ", "you"}));

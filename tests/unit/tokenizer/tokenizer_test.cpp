@@ -76,7 +76,7 @@ TEST(AddedTokens, TooLongOnes_AreRefused) {
   EXPECT_EQ(small.load().error().where, "/added_tokens/0/content");
 }
 
-TEST(Vocabulary, SizesAndNames) {
+TEST(Vocabulary, SizesAndNames_AreThoseOfTheFile) {
   SmallTokenizer small;
   small.added_tokens = "[" + added("<e>", 8, R"(, "special": true)") + "]";
   const auto loaded = small.load().value();

@@ -58,7 +58,7 @@ TEST(RepairUtf8, UnfinishedEnd_IsKeptForLater) {
   EXPECT_EQ(rest, "");
 }
 
-TEST(CharacterClasses, NearMisses) {
+TEST(CharacterClasses, NearMisses_AreInNone) {
   EXPECT_TRUE(is_white_space(0x2003));
   EXPECT_FALSE(is_white_space(0x180e));
   EXPECT_FALSE(is_white_space(0x200b));

@@ -49,7 +49,7 @@ TEST(DeepinferEngine, OwnModelOnBlackwell_IsServedByFusedKernels) {
   EXPECT_EQ(answer.memory.kv_bytes_per_token, 891);
 }
 
-TEST(DeepinferEngine, GroupsShareTheTokenCost) {
+TEST(DeepinferEngine, Groups_ShareTheTokenCost) {
   const Resolution answer = engine().resolve(request_on("b200"));
   std::int64_t layers = 0;
   std::int64_t bytes = 0;

@@ -148,7 +148,7 @@ TEST(TransformersWrapper, StateLayers_GetACacheOrAreRefused) {
 
 // --- masks --------------------------------------------------------------------------------------
 
-TEST(ChunkLookback, RunsOnTritonOnly) {
+TEST(ChunkLookback, OtherBackendsThanTriton_AreRefused) {
   const std::string model = R"({
     "architectures": ["Rnj1ForCausalLM"], "model_type": "rnj1", "hidden_size": 4096,
     "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "num_hidden_layers": 2,
@@ -165,7 +165,7 @@ TEST(ChunkLookback, RunsOnTritonOnly) {
 
 // --- slots --------------------------------------------------------------------------------------
 
-TEST(Octave, OneSlotAHead) {
+TEST(Octave, EveryHead_HasASlotOfItsOwn) {
   const std::string model = R"({
     "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_size": 2048,
     "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "num_hidden_layers": 1,

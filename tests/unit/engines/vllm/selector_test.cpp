@@ -181,7 +181,7 @@ TEST(SelectOnRocm, PackedRun_DropsTheRequestWhereItCannotServe) {
   EXPECT_TRUE(asked.select().error);
 }
 
-TEST(SelectOnCpu, OneBackendForEachKindOfLayer) {
+TEST(SelectOnCpu, EveryKindOfLayer_HasOneBackend) {
   Asked old("0.25.1");
   old.machine.platform = hardware::Platform::kCpu;
   old.request.backend = "FLASHINFER";

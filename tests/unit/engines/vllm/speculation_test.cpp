@@ -241,7 +241,7 @@ TEST(Speculation, ShorterDraft_ShortensTheTargetOfTheNewerRelease) {
 
 // --- batches ------------------------------------------------------------------------------------
 
-TEST(BatchDefaults, DependOnMemoryDeviceAndRelease) {
+TEST(BatchDefaults, MemoryDeviceAndRelease_DecideThem) {
   const auto tokens = [](std::string_view version, std::string device) {
     return option_of(resolve_case(version, {.model = llama(8), .device = std::move(device)}),
                      "max_num_batched_tokens");
@@ -253,7 +253,7 @@ TEST(BatchDefaults, DependOnMemoryDeviceAndRelease) {
   EXPECT_EQ(tokens(kOld, "l40s"), "2048");
 }
 
-TEST(BatchDefaults, ModeAndChunksChangeThem) {
+TEST(BatchDefaults, ModeAndChunks_ChangeThem) {
   RunCase asked{.model = llama(8)};
   asked.deployment.settings.push_back(set("performance_mode", "throughput"));
   EXPECT_EQ(option_of(resolve_case(kNew, asked), "max_num_batched_tokens"), "16384");
