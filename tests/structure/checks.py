@@ -128,6 +128,21 @@ def size_problems(root: pathlib.Path) -> list[str]:
     return problems
 
 
+def test_name_problems(root: pathlib.Path) -> list[str]:
+    """A test's name says the condition and the result. Tests with parameters have the condition in
+    the name of their fixture or of the parameter."""
+    problems = []
+    for path in walk(root, "tests"):
+        if path.suffix != ".cpp":
+            continue
+        text = path.read_text(encoding="utf-8")
+        for subject, name in re.findall(r"^TEST(?:_F)?\(\s*(\w+),\s*(\w+)\)", text, re.MULTILINE):
+            if not re.fullmatch(r"[A-Z0-9]\w*_[A-Z0-9]\w*", name):
+                where = path.relative_to(root)
+                problems.append(f"{where}: {subject}.{name} is not named Condition_Result")
+    return problems
+
+
 def anchors_of(path: pathlib.Path) -> set[str]:
     """Heading anchors as GitHub makes them."""
     headings = re.findall(r"^#+ +(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)

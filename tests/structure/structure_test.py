@@ -65,6 +65,22 @@ class IncludesTest(StructureTest):
         )
 
 
+class TestNamesTest(StructureTest):
+    def test_repository_names_condition_and_result(self):
+        self.assert_clean(checks.test_name_problems)
+
+    def test_name_without_result_is_named(self):
+        self.write(
+            "tests/unit/base/a_test.cpp",
+            "TEST(ParseBytes, Works) {}\nTEST_F(ParseBytes, BareLetter_IsRefused) {}\n"
+            "TEST_P(BadBytes, IsRefused) {}\n",
+        )
+        self.assertEqual(
+            checks.test_name_problems(self.root),
+            ["tests/unit/base/a_test.cpp: ParseBytes.Works is not named Condition_Result"],
+        )
+
+
 class SizesTest(StructureTest):
     def test_repository_keeps_files_small(self):
         self.assert_clean(checks.size_problems)
