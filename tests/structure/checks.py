@@ -143,6 +143,17 @@ def test_name_problems(root: pathlib.Path) -> list[str]:
     return problems
 
 
+def architecture_problems(root: pathlib.Path) -> list[str]:
+    """docs/architecture.md has a row for every folder of lib/."""
+    text = (root / "docs/architecture.md").read_text(encoding="utf-8")
+    folders = sorted(path.name for path in (root / "lib").iterdir() if path.is_dir())
+    return [
+        f"docs/architecture.md has no row for lib/{name}"
+        for name in folders
+        if not re.search(rf"^\| `lib/{name}[`/]", text, re.MULTILINE)
+    ]
+
+
 def anchors_of(path: pathlib.Path) -> set[str]:
     """Heading anchors as GitHub makes them."""
     headings = re.findall(r"^#+ +(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)

@@ -65,6 +65,21 @@ class IncludesTest(StructureTest):
         )
 
 
+class ArchitectureTest(StructureTest):
+    def test_repository_describes_its_folders(self):
+        self.assert_clean(checks.architecture_problems)
+
+    def test_folder_without_a_row_is_named(self):
+        self.write("lib/base/error.h", "")
+        self.write("lib/engines/vllm/engine.h", "")
+        self.write("lib/kv/layout.h", "")
+        self.write("docs/architecture.md", "| `lib/base` | errors |\n| `lib/engines/<engine>` | |\n")
+        self.assertEqual(
+            checks.architecture_problems(self.root),
+            ["docs/architecture.md has no row for lib/kv"],
+        )
+
+
 class TestNamesTest(StructureTest):
     def test_repository_names_condition_and_result(self):
         self.assert_clean(checks.test_name_problems)
