@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
-#include <numeric>
 
 namespace kernelpath::bench {
 namespace {
@@ -208,10 +207,6 @@ const WeightType* find_weight_type(std::string_view name) {
     if (equal_ignoring_case(type.name, name)) return &type;
   }
   return nullptr;
-}
-
-std::int64_t Shape::total_context() const {
-  return std::accumulate(contexts.begin(), contexts.end(), std::int64_t{0});
 }
 
 bool Shape::is_ragged() const {

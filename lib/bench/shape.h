@@ -71,7 +71,6 @@ struct Shape {
   ReadOrder order = ReadOrder::kLinear;
   std::int64_t run_bytes = 0;
 
-  [[nodiscard]] std::int64_t total_context() const;
   [[nodiscard]] bool is_ragged() const;
 };
 

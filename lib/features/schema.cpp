@@ -23,10 +23,6 @@ std::optional<FieldType> find_field_type(std::string_view name) {
   return find_name<FieldType>(kTypeNames, name);
 }
 
-std::string_view field_kind_name(FieldKind kind) {
-  return kKindNames[static_cast<std::size_t>(kind)];
-}
-
 std::optional<FieldKind> find_field_kind(std::string_view name) {
   return find_name<FieldKind>(kKindNames, name);
 }

@@ -26,7 +26,6 @@ enum class FieldKind : std::uint8_t {
   kModel,        // the checkpoint: a fact that no suggestion changes
   kDerived,      // computed by a rule file or by the resolution of the engine
 };
-std::string_view field_kind_name(FieldKind kind);
 std::optional<FieldKind> find_field_kind(std::string_view name);
 
 // A field that conditions may read, under its dotted name.

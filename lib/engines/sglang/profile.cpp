@@ -190,13 +190,6 @@ const ArgumentRow* Profile::find_argument(std::string_view name) const {
   return found == argument_index.end() ? nullptr : &arguments[found->second];
 }
 
-const ArgumentRow* Profile::find_flag(std::string_view flag) const {
-  const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const ArgumentRow& row) {
-    return contains(row.flags, flag);
-  });
-  return found == arguments.end() ? nullptr : &*found;
-}
-
 const BackendRow* Profile::find_backend(std::string_view name) const {
   const auto found = std::find_if(backends.begin(), backends.end(),
                                   [&](const BackendRow& row) { return row.name == name; });

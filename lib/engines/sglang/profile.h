@@ -64,8 +64,6 @@ struct Profile {
 
   [[nodiscard]] const ArchitectureRow* find_architecture(std::string_view name) const;
   [[nodiscard]] const ArgumentRow* find_argument(std::string_view name) const;
-  // The argument that a flag of the command line sets ("--tp-size").
-  [[nodiscard]] const ArgumentRow* find_flag(std::string_view flag) const;
   [[nodiscard]] const BackendRow* find_backend(std::string_view name) const;
   // True if the list called `group` holds `name`. Asserts that the table has the list.
   [[nodiscard]] bool in_group(std::string_view group, std::string_view name) const;

@@ -150,8 +150,6 @@ ForwardArgs merge_forward_args(bool forward_args_given, std::span<const std::str
   return keywords.empty() ? ForwardArgs::kForwardArgs : ForwardArgs::kBoth;
 }
 
-std::span<const std::string_view> forward_arg_names() { return kForwardArgNames; }
-
 bool use_paged_context_fmha(bool chunked_prefill, bool block_reuse, bool has_draft_tokens) {
   return chunked_prefill || block_reuse || has_draft_tokens;
 }

@@ -52,9 +52,6 @@ std::string_view forward_args_name(
 // Unknown keywords are found before the conflict. Source: backends/interface.py, 1262edbc.
 ForwardArgs merge_forward_args(bool forward_args_given, std::span<const std::string> keywords);
 
-// The names that forward options may have.
-std::span<const std::string_view> forward_arg_names();
-
 // Whether the context phase of TRTLLM reads cached pages. Source: backends/trtllm.py, 017aa0ca.
 bool use_paged_context_fmha(bool chunked_prefill, bool block_reuse, bool has_draft_tokens);
 

@@ -63,10 +63,6 @@ Result<ModelingV2Mode> parse_modeling_v2(std::string_view text) {
                .near_matches = near_matches(name, kModeNames)});
 }
 
-std::string_view modeling_v2_name(ModelingV2Mode mode) {
-  return kModeNames[static_cast<std::size_t>(mode)];
-}
-
 ModelingV2Choice select_modeling_v2(const ClassInput& input, const ClassOptions& options,
                                     const ModelingV2Table& table, registry::Registry& registry) {
   if (options.modeling_v2 == ModelingV2Mode::kOff) {

@@ -15,7 +15,6 @@ namespace kernelpath::engines::trtllm {
 // "off", "auto", "require"; space around it and case are ignored and blank text is off, as the
 // engine's environment variable TRTLLM_MODELING_V2 is read. Error kUsageUnknown.
 Result<ModelingV2Mode> parse_modeling_v2(std::string_view text);
-std::string_view modeling_v2_name(ModelingV2Mode mode);
 
 // Outcome of the selection: a target, or none, or the engine's refusal.
 struct ModelingV2Choice {
