@@ -20,7 +20,7 @@ Result<T> agree_on(Communicator& ranks, Result<T> own) {
   return own;
 }
 
-// `text` becomes that of rank 0 on all ranks. Error: kRuntime.
+// Collective. `text` becomes that of rank `root` on all ranks. Error: kRuntime.
 Result<void> broadcast_text(Communicator& ranks, std::string& text, int root = 0);
 
 }  // namespace kernelpath::comm
