@@ -117,6 +117,11 @@ void Runner::judge(Row& row) const {
   }
   if (measured.stop == StopReason::kOneLaunch) row.problems.emplace_back("a single launch");
   if (measured.stop == StopReason::kInterrupted) row.problems.emplace_back("interrupted");
+  const auto samples = static_cast<std::int64_t>(measured.samples.size());
+  if (measured.stop == StopReason::kTimeout && samples < options_.measure.rule.min_samples) {
+    row.problems.push_back(fmt::format("{} of {} samples when the time was over", samples,
+                                       options_.measure.rule.min_samples));
+  }
   if (measured.summary.noise > bound) {
     row.problems.push_back(fmt::format("noise {:.1f} % is above {:g} %",
                                        100.0 * measured.summary.noise, 100.0 * bound));

@@ -164,7 +164,7 @@ class BenchRun {
         return {};
       }
       if (!automatic) return fail(std::move(cuda).error());
-      invocation_.log.note("the CPU is measured: " + cuda.error().text());
+      invocation_.log.note("no CUDA device, the CPU is measured: " + cuda.error().message);
     } else if (device != "cpu") {
       return fail({.code = ErrorCode::kUsage,
                    .message = "llm-bench computes on this machine: auto, cpu or cuda:N",
@@ -183,6 +183,11 @@ class BenchRun {
     for (const ReportFile& report : reports_) {
       pictures = pictures || report.format == "svg";
       KERNELPATH_CHECK_OK(report.output.check());
+    }
+    if (settings_.text(Option::kRoofline) == "-") {
+      return fail({.code = ErrorCode::kUsage,
+                   .message = "takes a file: standard output has the table",
+                   .where = "--roofline"});
     }
     if (settings_.is_set(Option::kRoofline)) {
       KERNELPATH_CHECK_OK(Output::file(settings_.text(Option::kRoofline)).check());

@@ -20,27 +20,92 @@ bool is_key_character(char c) {
 
 bool is_scalar_character(char c) { return is_key_character(c) || c == '+' || c == '.'; }
 
-// 12, -3 and 0.25; TOML's other spellings of numbers are not read.
-bool is_number(std::string_view word) {
-  if (word.starts_with('-')) word.remove_prefix(1);
-  const std::size_t dot = word.find('.');
+// 12, -3, 0.25 and 1_024, whose underscores are taken out; TOML's other spellings of numbers
+// (0x40, 1e3, inf) are not read.
+std::optional<std::string> number_of(std::string_view word) {
+  std::string digits;
+  char before = 0;
+  for (const char c : word) {
+    const bool splits = c == '_';
+    if (splits && (before < '0' || before > '9')) return std::nullopt;
+    if (before == '_' && (c < '0' || c > '9')) return std::nullopt;
+    if (!splits) digits += c;
+    before = c;
+  }
+  if (before == '_') return std::nullopt;
+  const std::string_view rest = std::string_view(digits).substr(digits.starts_with('-') ? 1 : 0);
+  const std::size_t dot = rest.find('.');
   const auto is_digits = [](std::string_view part) {
     return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
   };
-  if (dot == std::string_view::npos) return is_digits(word);
-  return is_digits(word.substr(0, dot)) && is_digits(word.substr(dot + 1));
+  const bool fits = dot == std::string_view::npos
+                        ? is_digits(rest)
+                        : is_digits(rest.substr(0, dot)) && is_digits(rest.substr(dot + 1));
+  return fits ? std::optional(digits) : std::nullopt;
 }
 
-// Reads one line from left to right.
-class LineReader {
+// Reads a text from its begin to its end.
+class ConfigReader {
  public:
-  LineReader(std::string_view text, const std::string& file, int line)
-      : text_(text), file_(file), line_(line) {}
+  ConfigReader(std::string_view text, const std::string& file) : text_(text), file_(file) {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
+  }
+
+  Result<std::vector<ConfigEntry>> read() {
+    while (at_ < text_.size()) {
+      KERNELPATH_CHECK_OK(read_line());
+      skip_spaces();
+      if (!at_line_end()) return fail(error("unexpected text at the end of the line"));
+      next_line();
+    }
+    return std::move(entries_);
+  }
+
+ private:
+  // A section's header, or a key with its value, whose array may end lines below.
+  Result<void> read_line() {
+    skip_spaces();
+    if (at_line_end()) return {};
+    if (accept('[')) {
+      KERNELPATH_TRY(name, key());
+      if (!accept(']')) return fail(error("expected ']' after the section's name"));
+      section_ = std::move(name);
+      return {};
+    }
+    ConfigEntry entry{.section = section_, .key = {}, .values = {}, .line = line_};
+    KERNELPATH_TRY(name, key());
+    entry.key = std::move(name);
+    skip_spaces();
+    if (!accept('=')) return fail(error("expected '=' after the key"));
+    skip_spaces();
+    KERNELPATH_TRY(values, value());
+    entry.values = std::move(values);
+    entries_.push_back(std::move(entry));
+    return {};
+  }
 
   void skip_spaces() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
   }
-  [[nodiscard]] bool at_end() const { return at_ >= text_.size() || text_[at_] == '#'; }
+  // At a comment, or behind the line's last character.
+  [[nodiscard]] bool at_line_end() const {
+    if (at_ >= text_.size() || text_[at_] == '#' || text_[at_] == '\n') return true;
+    return text_.substr(at_).starts_with("\r\n") || text_.substr(at_) == "\r";
+  }
+  void next_line() {
+    at_ = std::min(text_.find('\n', at_), text_.size() - 1) + 1;
+    line_start_ = at_;
+    ++line_;
+  }
+  // Spaces, comments and ends of lines.
+  void skip_lines() {
+    skip_spaces();
+    while (at_ < text_.size() && at_line_end()) {
+      next_line();
+      skip_spaces();
+    }
+  }
   bool accept(char c) {
     if (at_ >= text_.size() || text_[at_] != c) return false;
     ++at_;
@@ -48,9 +113,13 @@ class LineReader {
   }
 
   Result<std::string> key() {
+    if (at_ < text_.size() && text_[at_] == '"') return quoted();
+    if (at_ < text_.size() && text_[at_] == '\'') return literal();
     const std::size_t start = at_;
     while (at_ < text_.size() && is_key_character(text_[at_])) ++at_;
-    if (at_ == start) return fail(error("a key is letters, digits, '-' and '_'"));
+    if (at_ == start) {
+      return fail(error("a key is letters, digits, '-' and '_', or stands in quotes"));
+    }
     return std::string(text_.substr(start, at_ - start));
   }
 
@@ -60,43 +129,35 @@ class LineReader {
       return std::vector<std::string>{single};
     }
     std::vector<std::string> values;
-    skip_spaces();
+    skip_lines();
     while (!accept(']')) {
       KERNELPATH_TRY(item, scalar());
       values.push_back(item);
-      skip_spaces();
+      skip_lines();
       if (accept(',')) {
-        skip_spaces();
+        skip_lines();
       } else if (at_ >= text_.size() || text_[at_] != ']') {
-        return fail(error("expected ',' or ']' (an array stands on one line)"));
+        return fail(error("expected ',' or ']'"));
       }
     }
     return values;
   }
 
-  [[nodiscard]] Error error(std::string message) const {
-    return {.code = ErrorCode::kUsage,
-            .message = std::move(message),
-            .file = file_,
-            .where = fmt::format("{}:{}", line_, at_ + 1),
-            .hint = R"(write key = "text", key = 12, key = true or key = ["a", "b"])"};
-  }
-
- private:
   Result<std::string> scalar() {
     if (at_ < text_.size() && text_[at_] == '"') return quoted();
     if (at_ < text_.size() && text_[at_] == '\'') return literal();
     const std::size_t start = at_;
     while (at_ < text_.size() && is_scalar_character(text_[at_])) ++at_;
     const std::string_view word = text_.substr(start, at_ - start);
-    if (word == "true" || word == "false" || is_number(word)) return std::string(word);
+    if (word == "true" || word == "false") return std::string(word);
+    if (std::optional<std::string> number = number_of(word)) return *std::move(number);
     at_ = start;
     return fail(error("expected a quoted text, a number, true, false or an array"));
   }
 
   Result<std::string> literal() {
-    const std::size_t end = text_.find('\'', at_ + 1);
-    if (end == std::string_view::npos) return fail(error("the text has no closing quote"));
+    const std::size_t end = text_.find_first_of("'\n", at_ + 1);
+    if (end == std::string_view::npos || text_[end] == '\n') return fail(unclosed());
     std::string out(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
     return out;
@@ -106,7 +167,7 @@ class LineReader {
     constexpr std::string_view kEscapes = "\"\\bfnrt";
     constexpr std::string_view kMeanings = "\"\\\b\f\n\r\t";
     std::string out;
-    for (++at_; at_ < text_.size(); ++at_) {
+    for (++at_; at_ < text_.size() && text_[at_] != '\n'; ++at_) {
       if (text_[at_] == '"') {
         ++at_;
         return out;
@@ -120,39 +181,32 @@ class LineReader {
       if (escape == std::string_view::npos) return fail(error("unknown escape in a quoted text"));
       out += kMeanings[escape];
     }
-    return fail(error("the text has no closing quote"));
+    return fail(unclosed());
+  }
+
+  // Points behind the line, where the quote is missing.
+  [[nodiscard]] Error unclosed() {
+    at_ = std::min(text_.find('\n', at_), text_.size());
+    if (at_ > line_start_ && text_[at_ - 1] == '\r') --at_;
+    return error("the text has no closing quote");
+  }
+
+  [[nodiscard]] Error error(std::string message) const {
+    return {.code = ErrorCode::kUsage,
+            .message = std::move(message),
+            .file = file_,
+            .where = fmt::format("{}:{}", line_, at_ - line_start_ + 1),
+            .hint = R"(write key = "text", key = 12, key = true or key = ["a", "b"])"};
   }
 
   std::string_view text_;
   const std::string& file_;
-  int line_;
   std::size_t at_ = 0;
+  std::size_t line_start_ = 0;
+  int line_ = 1;
+  std::string section_;
+  std::vector<ConfigEntry> entries_;
 };
-
-// Reads one line; entries go to `out`, a section header changes `section`.
-Result<void> read_line(LineReader reader, int line, std::string& section,
-                       std::vector<ConfigEntry>& out) {
-  reader.skip_spaces();
-  if (reader.at_end()) return {};
-  if (reader.accept('[')) {
-    KERNELPATH_TRY(name, reader.key());
-    if (!reader.accept(']')) return fail(reader.error("expected ']' after the section's name"));
-    section = name;
-  } else {
-    ConfigEntry entry{.section = section, .key = {}, .values = {}, .line = line};
-    KERNELPATH_TRY(key, reader.key());
-    entry.key = key;
-    reader.skip_spaces();
-    if (!reader.accept('=')) return fail(reader.error("expected '=' after the key"));
-    reader.skip_spaces();
-    KERNELPATH_TRY(values, reader.value());
-    entry.values = std::move(values);
-    out.push_back(std::move(entry));
-  }
-  reader.skip_spaces();
-  if (!reader.at_end()) return fail(reader.error("unexpected text at the end of the line"));
-  return {};
-}
 
 // The file to read, and whether somebody named it.
 struct ConfigPath {
@@ -205,18 +259,7 @@ Result<void> apply_entry(Settings& settings, const ConfigEntry& entry, const std
 }  // namespace
 
 Result<std::vector<ConfigEntry>> parse_config_text(std::string_view text, const std::string& file) {
-  std::vector<ConfigEntry> entries;
-  std::string section;
-  int line = 0;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view content = rest.substr(0, end);
-    if (!content.empty() && content.back() == '\r') content.remove_suffix(1);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    ++line;
-    KERNELPATH_CHECK_OK(read_line(LineReader(content, file, line), line, section, entries));
-  }
-  return entries;
+  return ConfigReader(text, file).read();
 }
 
 Result<void> apply_config_file(Settings& settings, const Arguments& arguments,

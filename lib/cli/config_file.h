@@ -18,8 +18,8 @@ struct ConfigEntry {
 };
 
 // Reads the part of TOML that options and case files need: comments, [sections], and keys whose
-// value is a string, number, boolean or an array of these, on one line. Errors carry line and
-// column.
+// value is a string, number, boolean or an array of these, over as many lines as it takes. Errors
+// carry line and column.
 Result<std::vector<ConfigEntry>> parse_config_text(std::string_view text, const std::string& file);
 
 // Sets what the config file states: top-level keys, then the section of `program`. A file that

@@ -27,7 +27,7 @@ constexpr std::array kTable = {
      "Engines to answer for. Without a version, the newest of this build; --list engines has all.", kNoMaximum, kJudges},
     OptionRow{Option::kDevice, "device", kNone, 0, kText, kRequest, kQuestion,
      "NAME", "@devices", "h100-sxm", 0,
-     "GPU that the question is about (--list devices); auto: the first CUDA device of this machine, "
+     "Device that the question is about (--list devices); auto: the first CUDA device of this machine, "
      "else the CPU. Nothing is probed without auto. llm-run and llm-bench compute on it: auto, cpu "
      "or cuda:0."},
     OptionRow{Option::kSm, "sm", kNone, 0, kText, kRequest, kQuestion,

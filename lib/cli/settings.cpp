@@ -78,14 +78,22 @@ Result<std::string> read_size(std::string_view value, std::string_view where) {
   return fail(std::move(bytes).error());
 }
 
-// "3%" and "0.03" → "0.03".
-Result<std::string> read_percent(std::string_view value, std::string_view where) {
+// "3%" and "0.03" are 0.03.
+std::optional<double> share_of(std::string_view value) {
   const bool percent = value.ends_with('%');
   const auto number = parse_number(percent ? value.substr(0, value.size() - 1) : value);
-  if (!number || *number < 0) {
-    return fail(bad_value(where, "not a share of at least 0, as 3% or 0.03", value));
-  }
-  return fmt::format("{}", percent ? *number / 100.0 : *number);
+  if (!number || *number < 0) return std::nullopt;
+  return percent ? *number / 100.0 : *number;
+}
+
+// As it was written. 3 could mean either, and as 300 % it would let everything pass.
+Result<std::string> read_percent(std::string_view value, std::string_view where) {
+  const std::optional<double> share = share_of(value);
+  if (!share) return fail(bad_value(where, "not a share of at least 0, as 3% or 0.03", value));
+  if (*share <= 1 || value.ends_with('%')) return std::string(value);
+  Error error = bad_value(where, "more than 1 without a percent sign", value);
+  error.hint = fmt::format("write {}%", value);
+  return fail(std::move(error));
 }
 
 // "0.5s", "20ms" and "0.5" → seconds.
@@ -207,9 +215,9 @@ std::optional<std::int64_t> Settings::integer(Option option) const {
 double Settings::number(Option option) const {
   const std::string& value = text(option);
   const ValueKind kind = option_row(option).kind;
+  if (kind == ValueKind::kPercent) return share_of(value).value_or(0);
   // Defaults stand as a user would write them.
   Result<std::string> read = value;
-  if (kind == ValueKind::kPercent) read = read_percent(value, "");
   if (kind == ValueKind::kSeconds) read = read_seconds(value, "");
   return read ? parse_number(*read).value_or(0) : 0;
 }

@@ -26,6 +26,8 @@ class Settings {
  public:
   explicit Settings(ProgramKind program = ProgramKind::kInspect);  // the defaults
 
+  [[nodiscard]] ProgramKind program() const { return program_; }
+
   [[nodiscard]] const Setting& of(Option option) const {
     return settings_[static_cast<std::size_t>(option)];
   }

@@ -1,6 +1,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "bench/axes.h"
+#include "bench/devices.h"
 #include "bench/peers.h"
 #include "bench/shape.h"
 #include "cli/engine_comparison.h"
@@ -64,6 +65,21 @@ std::vector<TableRow> device_rows() {
   return out;
 }
 
+// What --device of llm-run and llm-bench can name here.
+std::vector<TableRow> machine_rows(bool cpu_alone) {
+  std::vector<TableRow> out;
+  for (const bench::MachineDevice& device : bench::machine_devices()) {
+    const bool usable = device.here && (!cpu_alone || device.name == "cpu");
+    const std::string why = usable || !device.here ? device.kernels : "llm-run has no CUDA yet";
+    out.push_back({device.name,
+                   {{"here", usable ? "yes" : "no"},
+                    {"kernels", usable ? device.kernels : why},
+                    {"memory", device.here ? format_bytes(device.memory_bytes) : "-"},
+                    {"label", device.label}}});
+  }
+  return out;
+}
+
 std::vector<TableRow> case_rows() {
   std::vector<TableRow> out;
   for (const bench::CaseInfo& info : bench::case_table()) {
@@ -122,6 +138,11 @@ bool is_kind_of(const Engine& engine, std::string_view kind) {
 Result<std::vector<EngineRows>> rows_of(const Settings& settings, std::string_view kind) {
   if (kind == "kinds") return std::vector<EngineRows>{{"", "", kind_rows()}};
   if (kind == "engines") return std::vector<EngineRows>{{"", "", engine_rows()}};
+  const ProgramKind program = settings.program();
+  const bool computes = program == ProgramKind::kRun || program == ProgramKind::kBench;
+  if (kind == "devices" && computes) {
+    return std::vector<EngineRows>{{"", "", machine_rows(program == ProgramKind::kRun)}};
+  }
   if (kind == "devices") return std::vector<EngineRows>{{"", "", device_rows()}};
   if (kind == "errors") return std::vector<EngineRows>{{"", "", error_rows()}};
   if (kind == "cases") return std::vector<EngineRows>{{"", "", case_rows()}};

@@ -427,10 +427,33 @@ TEST(Bench, Pictures_AreSvgOrSayWhatToInstall) {
 
 TEST(Bench, BadTimesAndShares_AreRefused) {
   EXPECT_THAT(bench(tiny({"--max-regression", "x%"})).err, HasSubstr("3% or 0.03"));
+  const Outcome bare = bench(tiny({"--max-regression", "3"}));
+  EXPECT_EQ(bare.exit_code, 2);
+  EXPECT_THAT(bare.err, AllOf(HasSubstr("--max-regression: more than 1 without a percent sign (3)"),
+                              HasSubstr("write 3%")));
   const Outcome outcome =
       run_program("llm-bench", {.arguments = {"copy", "--timeout", "1h", "--device", "cpu"}});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("0.5s or 20ms"));
+}
+
+TEST(Bench, TimeThatEndsBeforeTheSamples_MarksTheRow) {
+  std::vector<std::string> arguments = tiny({"--device", "cpu", "--threads", "1", "--timeout", "0",
+                                             "--max-noise", "100000%", "--warm", "--json"});
+  const Outcome outcome = run_program("llm-bench", {.arguments = std::move(arguments)});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json::Value document = document_of(outcome);
+  for (const json::Value& row : document.find("rows")->items()) {
+    EXPECT_FALSE(row.find("valid")->as_bool());
+    EXPECT_EQ(row.find("problems")->items()[0].as_string(),
+              "1 of 10 samples when the time was over");
+  }
+}
+
+TEST(Bench, RooflineOnStandardOutput_IsRefused) {
+  const Outcome outcome = bench(tiny({"--roofline", "-"}));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--roofline: takes a file"));
 }
 
 TEST(Bench, Interruption_WritesEveryReport) {
@@ -457,7 +480,7 @@ TEST(Bench, PrintedConfig_CanBeUsed) {
       run_program("llm-bench",
                   {.arguments = {"--print-config", "--batch-size", "1..4*2", "--max-noise", "2%"}});
   EXPECT_THAT(printed.out,
-              AllOf(HasSubstr("batch-size = [\"1..4*2\"]"), HasSubstr("max-noise = \"0.02\"")));
+              AllOf(HasSubstr("batch-size = [\"1..4*2\"]"), HasSubstr("max-noise = \"2%\"")));
   const TemporaryFolder folder;
   std::vector<std::string> arguments = {"gqa-decode",
                                         "--heads",

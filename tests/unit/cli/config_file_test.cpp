@@ -26,6 +26,19 @@ TEST(ParseConfigText, EveryValueForm_IsRead) {
   EXPECT_THAT(parse_config_text("t = 0.25", "f.toml")->front().values, ElementsAre("0.25"));
 }
 
+TEST(ParseConfigText, Arrays_GoOnOverLines) {
+  const auto entries = parse_config_text(
+      "\xEF\xBB\xBF[\"a name\"]\r\na = [ # first\r\n  1_024,\r\n\r\n  2 # two\n]\n'b' = 3\n",
+      "f.toml");
+  ASSERT_TRUE(entries) << entries.error().text();
+  ASSERT_EQ(entries->size(), 2);
+  EXPECT_EQ(entries->at(0).section, "a name");
+  EXPECT_THAT(entries->at(0).values, ElementsAre("1024", "2"));
+  EXPECT_EQ(entries->at(0).line, 2);
+  EXPECT_EQ(entries->at(1).key, "b");
+  EXPECT_EQ(entries->at(1).line, 7);
+}
+
 TEST(ParseConfigText, BrokenLines_CarryLineAndColumn) {
   const auto place_of = [](std::string_view text) {
     const auto entries = parse_config_text(text, "f.toml");
@@ -41,6 +54,14 @@ TEST(ParseConfigText, BrokenLines_CarryLineAndColumn) {
   EXPECT_EQ(place_of("a = .5"), "1:5");
   EXPECT_EQ(place_of("a = 1."), "1:5");
   EXPECT_EQ(place_of("a = \"\\q\""), "1:7");
+  EXPECT_EQ(place_of("a = \"x\nb = \"y\""), "1:7");
+  EXPECT_EQ(place_of("a = 'x\r\nb = 'y'"), "1:7");
+  EXPECT_EQ(place_of("a = [1,\n2\nb = 3"), "3:1");
+  EXPECT_EQ(place_of("a = [1,\n"), "2:1");
+  EXPECT_EQ(place_of("a = 1__0"), "1:5");
+  EXPECT_EQ(place_of("a = 1_"), "1:5");
+  EXPECT_EQ(place_of("a = _1"), "1:5");
+  EXPECT_EQ(place_of("a = 1\rb = 2"), "1:6");
 }
 
 }  // namespace
