@@ -55,6 +55,17 @@ struct SideRows {
   __device__ bool pages_hold_groups() const { return params.page_size.divisor % 16 == 0; }
 };
 
+// Calls one(i, group) for the groups of 16 keys that this warp loads.
+template <class Config, class One>
+__device__ __forceinline__ void for_each_group(const One& one) {
+#pragma unroll
+  for (int i = 0; i < Config::kGroups; ++i) {
+    const int group = static_cast<int>(threadIdx.x) / 32 + i * (Config::kLoaders / 32);
+    if (Config::kKeys % (Config::kLoaders / 2) != 0 && group >= Config::kKeys / 16) break;
+    one(i, group);
+  }
+}
+
 // Calls copy(pass, each, offset, read) for every chunk of this lane of the 16 rows from `token` on:
 // where the chunk begins in the side, in bytes, and whether it is read.
 template <class Map, class Copy>
@@ -88,10 +99,7 @@ template <class Config, int Chunks>
 __device__ __forceinline__ void load_side(const SideRows& rows, int tile, std::uint32_t to) {
   using Map = LaneMap<Chunks>;
   const LaneRows<Map> lane(static_cast<int>(threadIdx.x) % 32);
-#pragma unroll
-  for (int i = 0; i < Config::kGroups; ++i) {
-    const int group = static_cast<int>(threadIdx.x) / 32 + i * (Config::kLoaders / 32);
-    if (Config::kKeys % (Config::kLoaders / 2) != 0 && group >= Config::kKeys / 16) break;
+  for_each_group<Config>([&](int /*i*/, int group) {
     const std::uint32_t first =
         to + panel_offset(Config::kPanelBytes, group * 16 + lane.row, lane.chunk);
     for_each_chunk(rows, lane, tile * Config::kKeys + group * 16,
@@ -100,7 +108,7 @@ __device__ __forceinline__ void load_side(const SideRows& rows, int tile, std::u
                          LaneRows<Map>::move(first, Config::kPanelBytes, pass, each),
                          rows.side.data + from, read);
                    });
-  }
+  });
 }
 
 // Of 16-bit values. What a group of copies brought is announced when the next one is under way, or
@@ -165,10 +173,7 @@ __device__ __forceinline__ void fetch_side(const SideRows& rows, int tile, std::
                                            std::uint32_t scales) {
   using Map = LaneMap<Chunks>;
   const LaneRows<Map> lane(static_cast<int>(threadIdx.x) % 32);
-#pragma unroll
-  for (int i = 0; i < Config::kGroups; ++i) {
-    const int group = static_cast<int>(threadIdx.x) / 32 + i * (Config::kLoaders / 32);
-    if (Config::kKeys % (Config::kLoaders / 2) != 0 && group >= Config::kKeys / 16) break;
+  for_each_group<Config>([&](int i, int group) {
     for_each_chunk(rows, lane, tile * Config::kKeys + group * 16,
                    [&](int pass, int each, std::int64_t from, bool read) {
                      const int slot =
@@ -181,7 +186,7 @@ __device__ __forceinline__ void fetch_side(const SideRows& rows, int tile, std::
                                                          rows.side.block_scales + word, read);
                      }
                    });
-  }
+  });
 }
 
 template <class Config, int Chunks>
@@ -189,10 +194,7 @@ __device__ __forceinline__ void widen_side(std::uint32_t stored, std::uint32_t s
                                            std::uint32_t to) {
   using Map = LaneMap<Chunks>;
   const LaneRows<Map> lane(static_cast<int>(threadIdx.x) % 32);
-#pragma unroll
-  for (int i = 0; i < Config::kGroups; ++i) {
-    const int group = static_cast<int>(threadIdx.x) / 32 + i * (Config::kLoaders / 32);
-    if (Config::kKeys % (Config::kLoaders / 2) != 0 && group >= Config::kKeys / 16) break;
+  for_each_group<Config>([&](int i, int group) {
 #pragma unroll 2
     for (int at = 0; at < Map::kSlots; ++at) {
       const int row = group * 16 + lane.row_of(at / Map::kEach);
@@ -209,7 +211,7 @@ __device__ __forceinline__ void widen_side(std::uint32_t stored, std::uint32_t s
         });
       }
     }
-  }
+  });
 }
 
 template <class Config>
