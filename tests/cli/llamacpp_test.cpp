@@ -11,7 +11,7 @@ namespace kernelpath::testing {
 namespace {
 
 using checkpoint::GgufBuilder;
-using checkpoint::GgufType;
+using checkpoint::llama_gguf;
 using ::testing::HasSubstr;
 
 std::string llama() { return config_folder("meta-llama__Meta-Llama-3.1-8B"); }
@@ -24,20 +24,6 @@ json::Value engine_answer(std::vector<std::string> arguments) {
   EXPECT_TRUE(parsed) << outcome.out.substr(0, 300) << outcome.err;
   if (!parsed) return json::Value::null();
   return parsed->root.find("inputs")->items()[0].find("engines")->items()[0];
-}
-
-std::string gguf_file() {
-  GgufBuilder file;
-  file.text("general.architecture", "llama")
-      .u32("llama.block_count", 2)
-      .u32("llama.context_length", 4096)
-      .u32("llama.embedding_length", 1024)
-      .u32("llama.feed_forward_length", 2048)
-      .u32("llama.attention.head_count", 8)
-      .u32("llama.attention.head_count_kv", 2)
-      .u32("llama.vocab_size", 32)
-      .number("llama.attention.layer_norm_rms_epsilon", GgufType::kFloat32, 1e-5F);
-  return file.bytes();
 }
 
 TEST(Llamacpp, Config_GetsTheClassOfItsConvertedFile) {
@@ -56,14 +42,14 @@ TEST(Llamacpp, QuantizedValuesWithoutFlashAttention_AreRefused) {
 TEST(Llamacpp, GgufFile_IsAModel) {
   const TemporaryFolder folder;
   const json::Value answer =
-      engine_answer({folder.write("m.gguf", gguf_file()), "--engine", "llamacpp"});
+      engine_answer({folder.write("m.gguf", llama_gguf(128).bytes()), "--engine", "llamacpp"});
   EXPECT_EQ(answer.find("model_class")->as_string(), "llama_model_llama");
   EXPECT_EQ(answer.find("attention")->find("selected")->as_string(), "on");
 }
 
 TEST(Llamacpp, GgufFile_IsRefusedByEnginesThatLoadNone) {
   const TemporaryFolder folder;
-  const std::string file = folder.write("m.gguf", gguf_file());
+  const std::string file = folder.write("m.gguf", llama_gguf(128).bytes());
   for (const char* engine : {"trtllm", "vllm"}) {
     const json::Value answer = engine_answer({file, "--engine", engine});
     EXPECT_EQ(answer.find("status")->as_string(), "unsupported");
@@ -73,7 +59,7 @@ TEST(Llamacpp, GgufFile_IsRefusedByEnginesThatLoadNone) {
 
 TEST(Llamacpp, GgufFile_RunsOnTheOwnRuntimeByItsMetadata) {
   const TemporaryFolder folder;
-  const std::string file = folder.write("m.gguf", gguf_file());
+  const std::string file = folder.write("m.gguf", llama_gguf(128).bytes());
   const json::Value answer = engine_answer({file, "--engine", "kernelpath", "--device", "cpu"});
   EXPECT_EQ(answer.find("status")->as_string(), "ok");
   EXPECT_EQ(answer.find("model_class")->as_string(), "LlamaForCausalLM");
@@ -93,7 +79,8 @@ TEST(Llamacpp, GgufFileOfAnArchitectureWithoutAClass_IsRefusedByTheOwnRuntime) {
 
 TEST(Llamacpp, CutGgufFile_SaysWhere) {
   const TemporaryFolder folder;
-  const Outcome outcome = inspect({folder.write("config.json", gguf_file().substr(0, 60))});
+  const Outcome outcome =
+      inspect({folder.write("config.json", llama_gguf(128).bytes().substr(0, 60))});
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, HasSubstr("error[CHECKPOINT]"));
 }

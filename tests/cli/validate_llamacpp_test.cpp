@@ -9,8 +9,7 @@
 namespace kernelpath::testing {
 namespace {
 
-using checkpoint::GgufBuilder;
-using checkpoint::GgufType;
+using checkpoint::llama_gguf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -29,21 +28,6 @@ std::vector<std::string> ids_of_command(const std::string& command, int exit_cod
 std::vector<std::string> deepinfer_ids(std::vector<std::string> arguments, int exit_code) {
   arguments.insert(arguments.begin(), {"--engine", "deepinfer"});
   return finding_ids(validate_document(std::move(arguments), exit_code));
-}
-
-// Two layers of llama with heads of `head` numbers.
-std::string gguf_bytes(std::uint32_t head) {
-  GgufBuilder file;
-  file.text("general.architecture", "llama")
-      .u32("llama.block_count", 2)
-      .u32("llama.context_length", 4096)
-      .u32("llama.embedding_length", head * 8)
-      .u32("llama.feed_forward_length", 2048)
-      .u32("llama.attention.head_count", 8)
-      .u32("llama.attention.head_count_kv", 2)
-      .u32("llama.vocab_size", 32)
-      .number("llama.attention.layer_norm_rms_epsilon", GgufType::kFloat32, 1e-5F);
-  return file.bytes();
 }
 
 TEST(ValidateLlamacpp, QuestionToAllEngines_HasNoMeaningHereAndFailsNothing) {
@@ -75,7 +59,7 @@ TEST(ValidateLlamacpp, RefusalOfTheResolution_IsSaidOnceByItsRule) {
 
 TEST(ValidateLlamacpp, GgufFileOfTheCommand_IsTheModel) {
   const TemporaryFolder folder;
-  const std::string file = folder.write("m.gguf", gguf_bytes(48));
+  const std::string file = folder.write("m.gguf", llama_gguf(48).bytes());
   EXPECT_THAT(ids_of_command("llama-server -m " + file + " -ctk q8_0", 1),
               Contains("LC-KV-K-BLOCK"));
   EXPECT_THAT(ids_of_command("llama-server -m " + file + " -c 8192 -np 1", 0),

@@ -83,4 +83,19 @@ class GgufBuilder {
   std::string tensors_;
 };
 
+// The metadata of two layers of llama with 8 heads of `head_dim` and 2 KV heads.
+inline GgufBuilder llama_gguf(std::uint32_t head_dim) {
+  GgufBuilder file;
+  file.text("general.architecture", "llama")
+      .u32("llama.block_count", 2)
+      .u32("llama.context_length", 4096)
+      .u32("llama.embedding_length", head_dim * 8)
+      .u32("llama.feed_forward_length", 2048)
+      .u32("llama.attention.head_count", 8)
+      .u32("llama.attention.head_count_kv", 2)
+      .u32("llama.vocab_size", 32)
+      .number("llama.attention.layer_norm_rms_epsilon", GgufType::kFloat32, 1e-5F);
+  return file;
+}
+
 }  // namespace kernelpath::checkpoint

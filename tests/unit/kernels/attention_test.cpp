@@ -31,14 +31,6 @@ using cpu::Isa;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-Geometry heads(std::int64_t num_heads, std::int64_t num_kv_heads, std::int64_t head_dim) {
-  return {.num_heads = num_heads,
-          .num_kv_heads = num_kv_heads,
-          .head_dim = head_dim,
-          .v_head_dim = head_dim,
-          .softmax_scale = 1.0F / std::sqrt(static_cast<float>(head_dim))};
-}
-
 // The units that are compared with the reference.
 std::vector<Isa> units() {
   std::vector<Isa> out = isas();

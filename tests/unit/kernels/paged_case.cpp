@@ -14,6 +14,15 @@ namespace kernelpath::testing {
 
 namespace cpu = kernels::cpu;
 
+attention::Geometry heads(std::int64_t num_heads, std::int64_t num_kv_heads, std::int64_t head_dim,
+                          std::optional<std::int64_t> v_head_dim) {
+  return {.num_heads = num_heads,
+          .num_kv_heads = num_kv_heads,
+          .head_dim = head_dim,
+          .v_head_dim = v_head_dim.value_or(head_dim),
+          .softmax_scale = 1.0F / std::sqrt(static_cast<float>(head_dim))};
+}
+
 PagedCase::PagedCase(const attention::Geometry& given, std::vector<Lengths> lengths,
                      const Storage& stored, unsigned seed)
     : geometry(given), storage(stored) {

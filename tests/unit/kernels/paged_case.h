@@ -22,6 +22,11 @@ struct Storage {
   float v_scale = 1.0F;
 };
 
+// Heads of one size for K and V (V: `v_head_dim`, where it is another), with the usual scale.
+attention::Geometry heads(std::int64_t num_heads, std::int64_t num_kv_heads,
+                          std::int64_t head_dim = 128,
+                          std::optional<std::int64_t> v_head_dim = std::nullopt);
+
 struct Lengths {
   std::int64_t queries = 1;
   std::int64_t seq_len = 1;

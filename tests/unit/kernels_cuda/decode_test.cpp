@@ -24,14 +24,6 @@ using attention::KvLayout;
 constexpr std::array kCacheTypes{DataType::kBf16, DataType::kF16, DataType::kFp8E4m3,
                                  DataType::kFp8E5m2, DataType::kNvfp4};
 
-Geometry heads(std::int64_t num_heads, std::int64_t num_kv_heads, std::int64_t head_dim) {
-  return {.num_heads = num_heads,
-          .num_kv_heads = num_kv_heads,
-          .head_dim = head_dim,
-          .v_head_dim = head_dim,
-          .softmax_scale = 1.0F / std::sqrt(static_cast<float>(head_dim))};
-}
-
 class CudaDecode : public GpuTest {};
 
 TEST_F(CudaDecode, EveryCacheTypeLayoutAndQueryType_AgreesWithTheReference) {
@@ -290,13 +282,7 @@ TEST_F(CudaDecode, EqualInputs_GiveEqualBits) {
   PagedCase paged(heads(32, 8, 128), {{1, 3000}, {1, 17}, {1, 9000}, {1, 500}},
                   {.type = DataType::kBf16});
   GpuCase on_gpu(paged, device);
-  on_gpu.run();
-  const std::vector<std::uint16_t> first = on_gpu.bits();
-  for (int i = 0; i < 20; ++i) {
-    on_gpu.poison_output();
-    on_gpu.run();
-    ASSERT_EQ(on_gpu.bits(), first);
-  }
+  expect_equal_bits(on_gpu, [](GpuCase& one) { one.run(); });
 }
 
 TEST_F(CudaDecode, CountersOfAnAbortedLaunch_AreResetByThePlan) {

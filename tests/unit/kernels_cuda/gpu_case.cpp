@@ -205,6 +205,17 @@ void expect_close(const Output& got, const Output& wanted, float tolerance) {
   }
 }
 
+void expect_equal_bits(GpuCase& on_gpu, void (*run)(GpuCase&)) {
+  constexpr int kRuns = 20;
+  run(on_gpu);
+  const std::vector<std::uint16_t> first = on_gpu.bits();
+  for (int i = 0; i < kRuns; ++i) {
+    on_gpu.poison_output();
+    run(on_gpu);
+    ASSERT_EQ(on_gpu.bits(), first);
+  }
+}
+
 void expect_reference(PagedCase& paged, const cuda::DeviceInfo& device, DataType query_type,
                       const cuda::DecodeTuning& tuning) {
   GpuCase on_gpu(paged, device, query_type);

@@ -83,6 +83,8 @@ class GpuCase {
 // What outputs of these types may differ by: |got - wanted| <= tolerance * (1 + |wanted|).
 float tolerance_of(attention::DataType cache, attention::DataType query);
 void expect_close(const Output& got, const Output& wanted, float tolerance);
+// Runs it again and again: every output has the bits of the first.
+void expect_equal_bits(GpuCase& on_gpu, void (*run)(GpuCase&));
 // Runs the case and compares with the reference.
 void expect_reference(PagedCase& paged, const kernels::cuda::DeviceInfo& device,
                       attention::DataType query_type = attention::DataType::kBf16,

@@ -34,15 +34,6 @@ class CudaPrefill : public GpuTest {
   }
 };
 
-Geometry heads(std::int64_t num_heads, std::int64_t num_kv_heads, std::int64_t head_dim = 128,
-               std::int64_t v_head_dim = 128) {
-  return {.num_heads = num_heads,
-          .num_kv_heads = num_kv_heads,
-          .head_dim = head_dim,
-          .v_head_dim = v_head_dim,
-          .softmax_scale = 1.0F / std::sqrt(static_cast<float>(head_dim))};
-}
-
 TEST_F(CudaPrefill, LengthsAroundATile_AgreeWithTheReference) {
   for (const DataType type : {DataType::kBf16, DataType::kF16}) {
     for (const std::int64_t length : {1, 2, 127, 128, 129, 255, 256, 257, 600}) {
@@ -108,13 +99,7 @@ TEST_F(CudaPrefill, PeakedScores_MoveTheMaximum) {
 TEST_F(CudaPrefill, EqualInputs_GiveEqualBits) {
   PagedCase paged(heads(8, 2), {{700, 700}, {30, 500}}, {.type = DataType::kBf16});
   GpuCase on_gpu(paged, device);
-  on_gpu.run_prefill();
-  const std::vector<std::uint16_t> first = on_gpu.bits();
-  for (int i = 0; i < 10; ++i) {
-    on_gpu.poison_output();
-    on_gpu.run_prefill();
-    ASSERT_EQ(on_gpu.bits(), first);
-  }
+  expect_equal_bits(on_gpu, [](GpuCase& one) { one.run_prefill(); });
 }
 
 // Small: scripts/gpu-check runs it under the sanitizers.
