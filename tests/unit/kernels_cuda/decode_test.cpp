@@ -190,6 +190,38 @@ TEST_F(CudaDecode, LongRequest_IsSplitOverAllWorkers) {
 
 // Each row is masked entirely, or has no token at all: o = 0 and lse = -inf, also where such items
 // are merged.
+// Each warp has many whole steps of an item, goes on into the next item while its copies run, and
+// meets a partial step, a mask and a later slot of a page in between.
+TEST_F(CudaDecode, FewWorkers_TakeManyStepsInARow) {
+  struct Shape {
+    std::int64_t head_dim = 128;
+    std::int64_t group = 4;
+    std::int64_t page_size = 16;
+    std::int64_t window = 0;
+  };
+  const std::vector<Shape> shapes{{.head_dim = 64},
+                                  {.head_dim = 64, .group = 8},
+                                  {.head_dim = 128},
+                                  {.head_dim = 128, .page_size = 64},
+                                  {.head_dim = 128, .page_size = 48, .window = 2100},
+                                  {.head_dim = 128, .group = 8},
+                                  {.head_dim = 128, .group = 16},
+                                  {.head_dim = 256},
+                                  {.head_dim = 256, .group = 8}};
+  for (const DataType type : kCacheTypes) {
+    for (const Shape& shape : shapes) {
+      SCOPED_TRACE(std::string(attention::data_type_name(type)) + " " +
+                   std::to_string(shape.head_dim) + " " + std::to_string(shape.group) + " " +
+                   std::to_string(shape.page_size));
+      Geometry geometry = heads(2 * shape.group, 2, shape.head_dim);
+      geometry.window = shape.window;
+      PagedCase paged(geometry, {{1, 3300}, {1, 1920}, {1, 40}},
+                      {.type = type, .layout = KvLayout::kHnd, .page_size = shape.page_size});
+      expect_reference(paged, device, DataType::kBf16, {.workers = 2});
+    }
+  }
+}
+
 TEST_F(CudaDecode, RowsThatSeeNothing_AreZero) {
   PagedCase paged(heads(8, 2, 64), {{1, 0}, {4, 2}, {1, 1}, {2, 0}}, {.type = DataType::kBf16});
   GpuCase on_gpu(paged, device);

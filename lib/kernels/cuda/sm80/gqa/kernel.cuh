@@ -32,10 +32,10 @@ __device__ inline SegmentOutput output_of(const DecodeKernelParams& params,
 }
 
 // Fragments of Q^T as they are stored; prepare_queries() makes them ready. Apart, so that the reads
-// run while the item before is merged.
+// run while the item before is computed or merged.
 template <class Config>
 __device__ inline void fetch_queries(const DecodeKernelParams& params, const SegmentOutput& out,
-                                     int lane, WarpState<Config>& state) {
+                                     int lane, QueryFragments<Config>& q) {
 #pragma unroll
   for (int n = 0; n < Config::kRowTiles; ++n) {
     const int row = row_of_column<Config>(n, lane / 4);
@@ -49,8 +49,20 @@ __device__ inline void fetch_queries(const DecodeKernelParams& params, const Seg
       for (int r = 0; r < 2; ++r) {
         const int element = query_element<Config>(k, r, lane & 3);
         const bool exists = row < out.rows.rows && element < params.head_dim;
-        state.q[k][n][r] = exists ? *reinterpret_cast<const std::uint32_t*>(from + element) : 0;
+        q[k][n][r] = exists ? *reinterpret_cast<const std::uint32_t*>(from + element) : 0;
       }
+    }
+  }
+}
+
+template <class Config>
+__device__ inline void take_queries(const QueryFragments<Config>& q, WarpState<Config>& state) {
+#pragma unroll
+  for (int k = 0; k < WarpState<Config>::kDimTiles; ++k) {
+#pragma unroll
+    for (int n = 0; n < Config::kRowTiles; ++n) {
+      state.q[k][n][0] = q[k][n][0];
+      state.q[k][n][1] = q[k][n][1];
     }
   }
 }
@@ -159,6 +171,170 @@ __device__ inline void prefetch_plan(const DecodeKernelParams& params) {
   sector(params.marks, sizeof(std::uint32_t));
 }
 
+// The places of a warp's ring, of a step each, in the order in which they are filled and read.
+template <class Config>
+class Ring {
+ public:
+  static constexpr int kBytes = Config::kStages * Config::kStepBytes;
+
+  __device__ explicit Ring(std::uint32_t begin) : begin_(begin), free_(begin), read_(begin) {}
+  // Where the next step is copied to, and where the next step to be computed is.
+  __device__ std::uint32_t take_free() { return take(free_); }
+  __device__ std::uint32_t take_read() { return take(read_); }
+
+ private:
+  __device__ std::uint32_t take(std::uint32_t& at) const {
+    const std::uint32_t taken = at;
+    at += Config::kStepBytes;
+    if (at == begin_ + kBytes) at = begin_;
+    return taken;
+  }
+
+  std::uint32_t begin_;
+  std::uint32_t free_;
+  std::uint32_t read_;
+};
+
+// What a warp carries from segment to segment.
+template <class Config>
+struct WarpWork {
+  int warp = 0;
+  int lane = 0;
+  int tile_tokens = 0;
+  int turn = 0;  // of the warps; see steps_of()
+  Segment segment = {};
+  Loader<Config> loader;
+  Ring<Config> ring;
+  MergeMemory<Config> merge = {};
+  WarpState<Config> state;
+};
+
+// Computes all segments, where memory is the limit. Places of the ring that wait to be filled are
+// filled at once at the end of a segment: the merge should not find the memory idle.
+template <class Config>
+__device__ inline void attend_segments(const DecodeKernelParams& params, WarpWork<Config>& work) {
+  Segment& segment = work.segment;
+  SegmentOutput out = output_of<Config>(params, segment);
+  fetch_queries<Config>(params, out, work.lane, work.state.q);
+  int empty = Config::kStages;
+  bool started = false;
+  while (segment.valid()) {
+    const SegmentSteps steps =
+        steps_of<Config>(params.shape, work.tile_tokens, segment, work.warp, work.turn);
+    bool prepared = false;
+    int step = steps.begin;
+    while (true) {
+      const bool more = step < steps.last;
+      // Not before the first copies are under way: the queries may still be.
+      if (started && !prepared) {
+        prepare_queries<Config>(params, out, work.lane, work.state);
+        work.state.clear();
+        prepared = true;
+      }
+      if (started && more && !Config::kFillsAtOnce) {
+        if (empty == 0) {
+          wait_copies<Config::kStages - 1>();
+        } else {
+          wait_copies<Config::kStages - 2>();
+        }
+      }
+      // All lanes' copies of the step are visible, and all have read the step before.
+      __syncwarp();
+#pragma unroll 1
+      for (; empty > 0; --empty) work.loader.issue(work.ring.take_free());
+      if (!started) {
+        started = true;
+        continue;
+      }
+      if (!more) break;
+      if (Config::kFillsAtOnce) {
+        wait_copies<Config::kStages - 1>();
+        __syncwarp();
+      }
+      attend_step<Config>(params, segment.request, out.rows, step * Config::kTokens,
+                          work.ring.take_read(), work.lane, work.state);
+      empty = 1;
+      step += Config::kWarps;
+    }
+    const Segment done = segment;
+    const SegmentOutput done_out = out;
+    advance(params.shape, params.requests, segment);
+    if (segment.valid()) {
+      out = output_of<Config>(params, segment);
+      fetch_queries<Config>(params, out, work.lane, work.state.q);
+    }
+    finish_segment<Config>(params, done, done_out, work.state, work.merge);
+  }
+}
+
+// Computes this warp's steps of a segment of which the first is under way, and starts the copies of
+// as many later ones. In the usual case, plain steps while runs are copied, no instruction is
+// jumped over: a warp would wait for those that it jumps to.
+template <class Config>
+__device__ inline void attend_steps(const DecodeKernelParams& params, const SegmentRows& rows,
+                                    const SegmentSteps& steps, WarpWork<Config>& work) {
+  static_assert(Config::kStages == 2);
+  const RequestPlan& request = work.segment.request;
+  const int first_plain = (rows.seen_by_all.first + Config::kTokens - 1) / Config::kTokens;
+  const int last_plain =
+      params.softcap > 0.0F ? 0 : min(steps.last, rows.seen_by_all.last / Config::kTokens);
+  int step = steps.begin;
+  while (step < steps.last) {
+    // Behind it all lanes' copies of the step are visible, and all have read the step before.
+    wait_copies<0>();
+    __syncwarp();
+    work.loader.issue(work.ring.take_free());
+    if (step < first_plain || step >= last_plain) {
+      attend_step<Config>(params, request, rows, step * Config::kTokens, work.ring.take_read(),
+                          work.lane, work.state);
+      step += Config::kWarps;
+      continue;
+    }
+    while (true) {
+      attend_plain_step<Config>(params, request, work.ring.take_read(), work.lane, work.state);
+      step += Config::kWarps;
+      if (step >= last_plain || !work.loader.has_runs()) break;
+      wait_copies<0>();
+      __syncwarp();
+      work.loader.issue_run(work.ring.take_free());
+    }
+  }
+}
+
+// The same as attend_segments() where the arithmetic is the limit: a step is asked for when the one
+// before it is worked on, and a segment's queries while the segment before it is, where registers
+// allow.
+template <class Config>
+__device__ inline void attend_busy_segments(const DecodeKernelParams& params,
+                                            WarpWork<Config>& work) {
+  SegmentOutput out = output_of<Config>(params, work.segment);
+  QueryFragments<Config> ahead;
+  QueryFragments<Config>& queries = Config::kFetchesEarly ? ahead : work.state.q;
+  fetch_queries<Config>(params, out, work.lane, queries);
+  work.loader.issue(work.ring.take_free());
+  while (work.segment.valid()) {
+    if constexpr (Config::kFetchesEarly) take_queries<Config>(queries, work.state);
+    prepare_queries<Config>(params, out, work.lane, work.state);
+    work.state.clear();
+    Segment next = work.segment;
+    SegmentOutput next_out;
+    const auto look_ahead = [&] {
+      advance(params.shape, params.requests, next);
+      if (!next.valid()) return;
+      next_out = output_of<Config>(params, next);
+      fetch_queries<Config>(params, next_out, work.lane, queries);
+    };
+    if constexpr (Config::kFetchesEarly) look_ahead();
+    const SegmentSteps steps =
+        steps_of<Config>(params.shape, work.tile_tokens, work.segment, work.warp, work.turn);
+    attend_steps<Config>(params, out.rows, steps, work);
+    if constexpr (!Config::kFetchesEarly) look_ahead();
+    finish_segment<Config>(params, work.segment, out, work.state, work.merge);
+    work.segment = next;
+    out = next_out;
+  }
+}
+
 template <class Config>
 __global__ void __launch_bounds__(Config::kThreads, 1)
     decode_kernel(const __grid_constant__ DecodeKernelParams params) {
@@ -174,86 +350,25 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
 
   const std::uint32_t mark = params.marks[blockIdx.x];
   const WorkerPlan plan = params.workers[blockIdx.x];
-  Segment segment = plan.segment;
-  if (!segment.valid()) {
+  if (!plan.segment.valid()) {
     if (threadIdx.x == 0) params.marks[blockIdx.x] = mark + 1;
     return;
   }
-  Loader<Config> loader(params, plan, warp, lane);
-  constexpr int kOwnBytes = Config::kStages * Config::kStepBytes;
-  const std::uint32_t own_ring = shared_address(memory) + warp * kOwnBytes;
-  const std::uint32_t ring_end = own_ring + kOwnBytes;
-  std::uint32_t load_at = own_ring;
-  std::uint32_t read_at = own_ring;
-  const auto next_place = [&](std::uint32_t& at) {
-    at += Config::kStepBytes;
-    if (at == ring_end) at = own_ring;
-  };
-
-  MergeMemory<Config> merge{
-      .buffers = reinterpret_cast<MergeBuffer<Config>*>(memory + Config::kRingBytes),
-      .pending = &pending,
-      .total = plan.total,
-      .mark = mark};
-
-  WarpState<Config> state;
-  SegmentOutput out = output_of<Config>(params, segment);
-  fetch_queries<Config>(params, out, lane, state);
-  // Places of the ring that wait to be filled. At the end of a segment they are filled at once: the
-  // merge should not find the memory idle.
-  int empty = Config::kStages;
-  bool started = false;
-  int turn = 0;
-  while (segment.valid()) {
-    const SegmentSteps steps =
-        steps_of<Config>(params.shape, plan.tile_tokens, segment, warp, turn);
-    bool prepared = false;
-    int step = steps.begin;
-    while (true) {
-      const bool more = step < steps.last;
-      // Not before the first copies are under way: the queries may still be.
-      if (started && !prepared) {
-        prepare_queries<Config>(params, out, lane, state);
-        state.clear();
-        prepared = true;
-      }
-      if (started && more && !Config::kFillsAtOnce) {
-        if (empty == 0) {
-          wait_copies<Config::kStages - 1>();
-        } else {
-          wait_copies<Config::kStages - 2>();
-        }
-      }
-      // All lanes' copies of the step are visible, and all have read the step before.
-      __syncwarp();
-#pragma unroll 1
-      for (; empty > 0; --empty) {
-        loader.issue(load_at);
-        next_place(load_at);
-      }
-      if (!started) {
-        started = true;
-        continue;
-      }
-      if (!more) break;
-      if (Config::kFillsAtOnce) {
-        wait_copies<Config::kStages - 1>();
-        __syncwarp();
-      }
-      attend_step<Config>(params, segment.request, out.rows, step * Config::kTokens, read_at, lane,
-                          state);
-      next_place(read_at);
-      empty = 1;
-      step += Config::kWarps;
-    }
-    const Segment done = segment;
-    const SegmentOutput done_out = out;
-    advance(params.shape, params.requests, segment);
-    if (segment.valid()) {
-      out = output_of<Config>(params, segment);
-      fetch_queries<Config>(params, out, lane, state);
-    }
-    finish_segment<Config>(params, done, done_out, state, merge);
+  WarpWork<Config> work{
+      .warp = warp,
+      .lane = lane,
+      .tile_tokens = plan.tile_tokens,
+      .segment = plan.segment,
+      .loader = Loader<Config>(params, plan, warp, lane),
+      .ring = Ring<Config>(shared_address(memory) + warp * Ring<Config>::kBytes),
+      .merge = {.buffers = reinterpret_cast<MergeBuffer<Config>*>(memory + Config::kRingBytes),
+                .pending = &pending,
+                .total = plan.total,
+                .mark = mark}};
+  if constexpr (Config::kNvfp4) {
+    attend_busy_segments<Config>(params, work);
+  } else {
+    attend_segments<Config>(params, work);
   }
   wait_copies<0>();
   // Every segment ends behind a barrier, from where on all see what thread 0 has written.

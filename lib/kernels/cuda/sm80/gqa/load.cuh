@@ -83,8 +83,8 @@ class Loader {
   // Starts the copies of this warp's next step, and commits a group (an empty one at the end).
   __device__ void issue(std::uint32_t stage) {
     if (segment_.valid()) {
-      if (is_runs()) {
-        copy_runs(stage);
+      if (is_run(step_)) {
+        copy_runs(stage, run_source());
       } else {
         copy_rows(stage);
       }
@@ -94,25 +94,58 @@ class Loader {
     commit_copies();
   }
 
+  // Whether issue_run() may be called: the next step and the one after it are runs of one segment.
+  __device__ bool has_runs() const { return is_run(step_) && step_ + Config::kWarps < last_run_; }
+
+  // issue() in the usual case, without a branch.
+  __device__ void issue_run(std::uint32_t stage) {
+    RunSource from = run_source();
+    step_ += Config::kWarps;
+    const int token = step_ * Config::kTokens + own_tile() * kTileTokens;
+    const std::uint32_t page = params_.page_size.quotient(static_cast<std::uint32_t>(token));
+    slots_[0] = token - static_cast<int>(page * params_.page_size.divisor);
+    // The page of the next step is asked for between the last use of this one's, which frees its
+    // register, and the copies, which it would have to wait for.
+    from.settle();
+    pages_[0] = load_in_order(table_ + page);
+    copy_runs(stage, from);
+    commit_copies();
+  }
+
  private:
   static constexpr int kTileTokens = Config::kTileTokens;
   static constexpr int kTileBytes = kTileTokens * Config::kRowBytes;
   static constexpr int kRowsPerCopy = 32 / Config::kChunks;  // one instruction of the warp
   static constexpr int kCopies = kTileTokens / kRowsPerCopy;
+  static constexpr int kTileLanes = 32 / Config::kTokenTiles;       // that look a tile up
+  static constexpr int kRowsPerRun = kTileLanes / Config::kChunks;  // that they copy at a time
+  static_assert(kRowsPerRun >= 1);
   static_assert(kTileTokens == kPageTokens);
+  // Of 16 bytes, of a tile's scales of one side; where there are none, the number is not used.
+  static constexpr int kScaleChunks = Config::kNvfp4 ? Config::kDim / 16 : 1;
+  // Lanes that share a tile take chunks of one side, or one chunk each.
+  static_assert(!Config::kNvfp4 || kScaleChunks == kTileLanes || 2 * kScaleChunks <= kTileLanes);
 
   // Whether 16 tokens from a multiple of 16 on lie in one page.
   __device__ bool pages_hold_tiles() const { return params_.page_size.divisor % kTileTokens == 0; }
-  // The tile whose page this lane looks up where pages hold tiles.
-  __device__ int own_tile() const { return lane_ % Config::kTokenTiles; }
+  // The tile whose page this lane looks up where pages hold tiles, and its place among the lanes
+  // that do.
+  __device__ int own_tile() const { return lane_ / kTileLanes; }
+  __device__ int own_place() const { return lane_ % kTileLanes; }
 
   __device__ void enter() {
     steps_ = steps_of<Config>(params_.shape, tile_tokens_, segment_, warp_, turn_);
     step_ = steps_.begin;
     kv_head_ = segment_.kv_head();
     table_ = params_.block_table + segment_.index * params_.block_table_stride;
-    own_chunk_[0] = head_of(params_.k) + lane_ * 16;
-    own_chunk_[1] = head_of(params_.v) + lane_ * 16;
+    own_chunk_[0] = head_of(params_.k) + own_place() * 16;
+    own_chunk_[1] = head_of(params_.v) + own_place() * 16;
+    if constexpr (Config::kScaleRowBytes != 0) {
+      own_scales_[0] = scales_of(params_.k) + own_place() % kScaleChunks * 16;
+      own_scales_[1] = scales_of(params_.v) + own_place() % kScaleChunks * 16;
+    }
+    first_run_ = (steps_.tokens.first + Config::kTokens - 1) / Config::kTokens;
+    last_run_ = params_.tiles_are_runs != 0 ? steps_.tokens.last / Config::kTokens : 0;
   }
 
   __device__ static std::uint64_t product(std::uint32_t a, std::uint32_t b) {
@@ -130,8 +163,8 @@ class Loader {
   }
 
   // Moves to the segment that holds the next step, and asks for its pages early: the copies that
-  // need them are issued a whole step later. Where pages hold tiles, lane l knows tile l %
-  // kTokenTiles (in the arrays' first element), else row l % 16 of each tile.
+  // need them are issued a whole step later. Where pages hold tiles, each lane knows its own tile's
+  // (in the arrays' first element), else that of row l % 16 of each tile.
   __device__ void find_step() {
     while (step_ >= steps_.last) {
       advance(params_.shape, params_.requests, segment_);
@@ -149,10 +182,10 @@ class Loader {
   }
   __device__ unsigned page_of(int tile) const {
     if (Config::kTokenTiles == 1) return static_cast<unsigned>(pages_[0]);
-    return static_cast<unsigned>(__shfl_sync(~0U, pages_[0], tile));
+    return static_cast<unsigned>(__shfl_sync(~0U, pages_[0], tile * kTileLanes));
   }
   __device__ int slot_of(int tile) const {
-    return Config::kTokenTiles == 1 ? slots_[0] : __shfl_sync(~0U, slots_[0], tile);
+    return Config::kTokenTiles == 1 ? slots_[0] : __shfl_sync(~0U, slots_[0], tile * kTileLanes);
   }
 
   __device__ bool is_read(int token) const {
@@ -162,11 +195,14 @@ class Loader {
     const int token = step_ * Config::kTokens;
     return token >= steps_.tokens.first && token + Config::kTokens <= steps_.tokens.last;
   }
-  __device__ bool is_runs() const { return params_.tiles_are_runs != 0 && is_whole(); }
+  __device__ bool is_run(int step) const { return step >= first_run_ && step < last_run_; }
 
   // Where slot 0 of page 0 of this segment's head begins.
   __device__ const std::byte* head_of(const SideParams& side) const {
     return side.data + product(side.head_bytes, static_cast<unsigned>(kv_head_));
+  }
+  __device__ const std::byte* scales_of(const SideParams& side) const {
+    return side.block_scales + product(side.head_bytes / 8, static_cast<unsigned>(kv_head_));
   }
   // The first byte of this lane's chunk in the first row that it copies of a tile in one page.
   __device__ const std::byte* first_chunk(const SideParams& side, int tile) const {
@@ -174,48 +210,67 @@ class Loader {
            static_cast<std::int64_t>(slot_of(tile) + row_) * side.token_bytes + chunk_ * 16;
   }
 
-  // A whole step of tiles that are runs of bytes: the usual case, and few instructions.
-  __device__ void copy_runs(std::uint32_t stage) const {
-    const std::uint32_t first = stage + Swizzle<Config>::offset(row_, chunk_);
-#pragma unroll
-    for (int t = 0; t < Config::kTokenTiles; ++t) {
-      const unsigned page = page_of(t);
-      const auto slot = static_cast<unsigned>(slot_of(t));
-#pragma unroll
-      for (int side = 0; side < 2; ++side) {
-        const std::uint32_t page_bytes = side == 0 ? params_.k.page_bytes : params_.v.page_bytes;
-        const std::byte* const from =
-            own_chunk_[side] + product(page, page_bytes) + product(slot, Config::kRowBytes);
-        const std::uint32_t to = first + side * Config::kSideBytes + t * kTileBytes;
-#pragma unroll
-        for (int i = 0; i < kCopies; ++i) {
-          copy_async_16(Swizzle<Config>::later_row(to, i * kRowsPerCopy),
-                        from + i * kRowsPerCopy * Config::kRowBytes, policy_);
-        }
+  // Where this lane's first chunks of K and V lie, and those of their scales, in a step that is a
+  // run: each lane copies from the tile whose page it has looked up.
+  struct RunSource {
+    std::uint64_t sides[2] = {};
+    std::uint64_t scales[2] = {};
+    // Has them computed here.
+    __device__ void settle() {
+      asm volatile("" : "+l"(sides[0]), "+l"(sides[1]));
+      if constexpr (Config::kScaleRowBytes != 0) {
+        asm volatile("" : "+l"(scales[0]), "+l"(scales[1]));
       }
     }
-    if constexpr (Config::kScaleRowBytes != 0) copy_scale_runs(stage);
+  };
+  __device__ RunSource run_source() const {
+    const auto page = static_cast<unsigned>(pages_[0]);
+    const auto slot = static_cast<unsigned>(slots_[0]);
+    RunSource from;
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      const std::uint32_t page_bytes = side == 0 ? params_.k.page_bytes : params_.v.page_bytes;
+      from.sides[side] = reinterpret_cast<std::uint64_t>(own_chunk_[side]) +
+                         product(page, page_bytes) + product(slot, Config::kRowBytes);
+      // A scale stands for 16 elements of 4 bits: for 8 bytes.
+      from.scales[side] = reinterpret_cast<std::uint64_t>(own_scales_[side]) +
+                          product(page, page_bytes / 8) + product(slot, Config::kScaleRowBytes);
+    }
+    return from;
   }
 
-  // The scales of all tiles of both sides, 16 bytes for each lane at a time.
-  __device__ void copy_scale_runs(std::uint32_t stage) const {
-    constexpr int kOfSide = Config::kScaleBytes / 16;
-    constexpr int kOfTile = kOfSide / Config::kTokenTiles;
+  // A whole step of tiles that are runs of bytes.
+  __device__ void copy_runs(std::uint32_t stage, const RunSource& from) const {
+    const std::uint32_t to =
+        stage + own_tile() * kTileBytes +
+        Swizzle<Config>::offset(own_place() / Config::kChunks, own_place() % Config::kChunks);
 #pragma unroll
-    for (int first = 0; first < 2 * kOfSide; first += 32) {
-      const int own = first + lane_;
-      const int tile = own % kOfSide / kOfTile;
-      const unsigned page = page_of(tile);
-      const auto slot = static_cast<unsigned>(slot_of(tile));
-      if (own >= 2 * kOfSide) return;
-      const bool is_k = own < kOfSide;
-      const std::byte* const scales = is_k ? params_.k.block_scales : params_.v.block_scales;
-      const std::uint32_t page_bytes = is_k ? params_.k.page_bytes : params_.v.page_bytes;
-      const std::uint32_t head_bytes = is_k ? params_.k.head_bytes : params_.v.head_bytes;
-      const std::byte* const from =
-          scales + own % kOfTile * 16 + product(head_bytes / 8, static_cast<unsigned>(kv_head_)) +
-          product(page, page_bytes / 8) + product(slot, Config::kScaleRowBytes);
-      copy_async_16(stage + 2 * Config::kSideBytes + own * 16, from, policy_);
+    for (int side = 0; side < 2; ++side) {
+      const auto* const own = reinterpret_cast<const std::byte*>(from.sides[side]);
+#pragma unroll
+      for (int row = 0; row < kTileTokens; row += kRowsPerRun) {
+        copy_async_16(Swizzle<Config>::later_row(to, row) + side * Config::kSideBytes,
+                      own + row * Config::kRowBytes, policy_);
+      }
+    }
+    if constexpr (Config::kScaleRowBytes != 0) copy_scale_runs(stage, from);
+  }
+
+  // The scales of both sides; where a tile has more lanes than chunks of a side, each lane has one
+  // chunk or none.
+  __device__ void copy_scale_runs(std::uint32_t stage, const RunSource& from) const {
+    const std::uint32_t to = stage + 2 * Config::kSideBytes +
+                             own_tile() * kTileTokens * Config::kScaleRowBytes +
+                             own_place() % kScaleChunks * 16;
+    if constexpr (kScaleChunks == kTileLanes) {
+      copy_async_16(to, reinterpret_cast<const std::byte*>(from.scales[0]), policy_);
+      copy_async_16(to + Config::kScaleBytes, reinterpret_cast<const std::byte*>(from.scales[1]),
+                    policy_);
+    } else if (own_place() < 2 * kScaleChunks) {
+      const bool is_k = own_place() < kScaleChunks;
+      copy_async_16(to + (is_k ? 0 : Config::kScaleBytes),
+                    reinterpret_cast<const std::byte*>(is_k ? from.scales[0] : from.scales[1]),
+                    policy_);
     }
   }
 
@@ -343,7 +398,10 @@ class Loader {
   int step_ = 0;
   int kv_head_ = 0;
   const std::int32_t* table_ = nullptr;
-  const std::byte* own_chunk_[2] = {};  // of K and V: this lane's in a run in page 0, slot 0
+  const std::byte* own_chunk_[2] = {};   // of K and V: this lane's in a run in page 0, slot 0
+  const std::byte* own_scales_[2] = {};  // the same of their scales
+  int first_run_ = 0;                    // whole steps of the segment, where they are runs
+  int last_run_ = 0;
   int pages_[Config::kTokenTiles] = {};
   int slots_[Config::kTokenTiles] = {};
   std::uint64_t policy_;

@@ -148,25 +148,24 @@ __device__ inline void score_codes(const WarpState<Config>& state, std::uint32_t
 }
 
 // The scales of V as the columns of P take them: for each pair of adjacent tokens f16 pairs, those
-// of the first blocks of all chunks, then those of the second ones. They are made once for a step,
-// not by each lane that needs them, and lie where the step's K was.
-template <class Config>
+// of the first blocks of all chunks, then those of the second ones. They are made once for some
+// tiles, not by each lane that needs them, and lie where the tiles' K was.
+template <class Config, int Tiles>
 struct ValueScales {
-  static constexpr int kWords = Config::kScaleRowBytes / 4;  // of a token's scales
-  static constexpr int kPairs = Config::kTokens / 2;         // of tokens
+  static constexpr int kWords = Config::kScaleRowBytes / 4;       // of a token's scales
+  static constexpr int kPairs = Tiles * Config::kTileTokens / 2;  // of tokens
   static constexpr int kPairBytes = 2 * Config::kChunks * 4;
-  static_assert(kPairs * kPairBytes <= Config::kSideBytes);
+  static_assert(kPairBytes <= 2 * Config::kRowBytes);
 
   // All lanes call it when all have read K.
-  static __device__ void spread(std::uint32_t stage, int lane) {
+  static __device__ void spread(TilePlace place, int lane) {
     __syncwarp();
 #pragma unroll
     for (int first = 0; first < kPairs; first += 32) {
       const int pair = first + lane;
       if (kPairs % 32 != 0 && pair >= kPairs) break;
       std::uint32_t words[2 * kWords];
-      load_words(words, stage + 2 * Config::kSideBytes + Config::kScaleBytes +
-                            pair * 2 * Config::kScaleRowBytes);
+      load_words(words, place.scales + Config::kScaleBytes + pair * 2 * Config::kScaleRowBytes);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         std::uint32_t out[Config::kChunks];
@@ -176,7 +175,7 @@ struct ValueScales {
           const std::uint32_t bytes = __byte_perm(words[w], words[kWords + w], select);
           widen_e4m3(bytes, out[2 * w], out[2 * w + 1]);
         }
-        store_words(out, stage + pair * kPairBytes + half * (kPairBytes / 2));
+        store_words(out, place.side + pair * kPairBytes + half * (kPairBytes / 2));
       }
     }
     __syncwarp();
@@ -184,24 +183,24 @@ struct ValueScales {
 
   std::uint32_t pairs[2][Config::kChunks];  // of tokens (2t, 2t + 1) and (2t + 8, 2t + 9)
 
-  __device__ void load(std::uint32_t stage, int tile, int lane) {
+  __device__ void load(TilePlace place, int tile, int lane) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int pair = tile * (Config::kTileTokens / 2) + half * 4 + (lane & 3);
-      load_words(pairs[half], stage + pair * kPairBytes + (lane >> 4) * (kPairBytes / 2));
+      load_words(pairs[half], place.side + pair * kPairBytes + (lane >> 4) * (kPairBytes / 2));
     }
   }
 };
 
-// O^T += V^T P^T for the 16 tokens of a tile of a step, whose scales have been spread; as
+// O^T += V^T P^T for the 16 tokens of one of the tiles whose scales have been spread; as
 // weigh_tile().
-template <class Config>
-__device__ inline void weigh_codes(WarpState<Config>& state, std::uint32_t stage, int tile,
-                                   int lane, const std::uint32_t (&p)[Config::kRowTiles][2]) {
-  ValueScales<Config> scales;
-  scales.load(stage, tile, lane);
+template <class Config, int Tiles>
+__device__ inline void weigh_codes(WarpState<Config>& state, TilePlace place, int tile, int lane,
+                                   const std::uint32_t (&p)[Config::kRowTiles][2]) {
+  ValueScales<Config, Tiles> scales;
+  scales.load(place, tile, lane);
   const std::uint32_t side =
-      stage + Config::kSideBytes + tile * Config::kTileTokens * Config::kRowBytes;
+      place.side + Config::kSideBytes + tile * Config::kTileTokens * Config::kRowBytes;
   const std::uint32_t first = side + matrix_offset<Config>(lane);
 #pragma unroll
   for (int pair = 0; pair < Config::kChunks; pair += 2) {

@@ -51,6 +51,13 @@ __device__ inline void load_marked_if(bool wanted, MarkedPair& pair, const Marke
 }
 __device__ inline void pause_briefly() { __nanosleep(100); }
 
+// A read of what no kernel writes, where it stands among the copies.
+__device__ inline std::int32_t load_in_order(const std::int32_t* from) {
+  std::int32_t value;
+  asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+
 // KV is read once a step: it should leave the L2 before what is read again.
 __device__ inline std::uint64_t evict_first_policy() {
   std::uint64_t policy;

@@ -118,13 +118,13 @@ __device__ inline float cap_score(float x, float cap_log2) {
   return copysignf(cap_log2 * __fdividef(1.0F - e, 1.0F + e), x);
 }
 
-// The maximum that weights are relative to is renewed only when a score passes it by Config::kLag:
-// weights stay below 256, and most steps need neither its reduction nor a rescaling of O.
-template <class Config>
-using StepScores = float[Config::kTokenTiles][Config::kRowTiles][4];
+// The maximum that weights are relative to is renewed only when weights pass Config::kMostWeight:
+// most steps need neither its reduction nor a rescaling of O.
+template <class Config, int Tiles>
+using TileScores = float[Tiles][Config::kRowTiles][4];
 
-template <class Config>
-__device__ inline void renew_maximum(WarpState<Config>& state, const StepScores<Config>& s) {
+template <class Config, int Tiles>
+__device__ inline void renew_maximum(WarpState<Config>& state, const TileScores<Config, Tiles>& s) {
   state.unset = false;
 #pragma unroll
   for (int n = 0; n < Config::kRowTiles; ++n) {
@@ -133,7 +133,7 @@ __device__ inline void renew_maximum(WarpState<Config>& state, const StepScores<
     for (int j = 0; j < 2; ++j) {
       float largest = -INFINITY;
 #pragma unroll
-      for (int t = 0; t < Config::kTokenTiles; ++t) {
+      for (int t = 0; t < Tiles; ++t) {
         largest = fmaxf(largest, fmaxf(s[t][n][j], s[t][n][2 + j]));
       }
 #pragma unroll
@@ -158,12 +158,12 @@ __device__ inline void renew_maximum(WarpState<Config>& state, const StepScores<
 }
 
 // Caps the scores, which become base-2 exponents; state.scale is 1 from then on.
-template <class Config>
+template <class Config, int Tiles>
 __device__ inline void cap_scores(const WarpState<Config>& state, float softcap,
-                                  StepScores<Config>& s) {
+                                  TileScores<Config, Tiles>& s) {
   const float cap = softcap * kLog2E;
 #pragma unroll
-  for (int t = 0; t < Config::kTokenTiles; ++t) {
+  for (int t = 0; t < Tiles; ++t) {
 #pragma unroll
     for (int n = 0; n < Config::kRowTiles; ++n) {
 #pragma unroll
@@ -174,77 +174,116 @@ __device__ inline void cap_scores(const WarpState<Config>& state, float softcap,
   }
 }
 
-// The exponents of all weights, and whether one of this lane's is too large.
-template <class Config>
-__device__ inline bool exponents(const WarpState<Config>& state, const StepScores<Config>& s,
-                                 StepScores<Config>& x) {
-  float largest = -INFINITY;
+// The weights of all scores and their sums in this lane; whether one may be too large: none is
+// larger than a sum.
+template <class Config, int Tiles>
+__device__ inline bool weigh_scores(const WarpState<Config>& state,
+                                    const TileScores<Config, Tiles>& s,
+                                    TileScores<Config, Tiles>& weights,
+                                    float (&sums)[Config::kRowTiles][2]) {
+  bool high = false;
 #pragma unroll
-  for (int t = 0; t < Config::kTokenTiles; ++t) {
+  for (int n = 0; n < Config::kRowTiles; ++n) {
+    sums[n][0] = 0.0F;
+    sums[n][1] = 0.0F;
 #pragma unroll
-    for (int n = 0; n < Config::kRowTiles; ++n) {
+    for (int t = 0; t < Tiles; ++t) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        x[t][n][i] = fmaf(s[t][n][i], state.scale[n][i & 1], -state.base[n][i & 1]);
-        largest = fmaxf(largest, x[t][n][i]);
+        const float weight =
+            exp2_fast(fmaf(s[t][n][i], state.scale[n][i & 1], -state.base[n][i & 1]));
+        weights[t][n][i] = weight;
+        sums[n][i & 1] += weight;
+      }
+    }
+    high = high || sums[n][0] > Config::kMostWeight || sums[n][1] > Config::kMostWeight;
+  }
+  return high;
+}
+
+// Scores, softmax and values of so many tiles. With Plain, all rows see all of their tokens, and
+// scores have no cap.
+template <class Config, int Tiles, bool Plain>
+__device__ inline void attend_tiles(const DecodeKernelParams& params, const RequestPlan& request,
+                                    const SegmentRows& rows, int token, TilePlace place, int lane,
+                                    WarpState<Config>& state) {
+  constexpr int kTileBytes = Config::kTileTokens * Config::kRowBytes;
+  [[maybe_unused]] constexpr int kTileScales = Config::kTileTokens * Config::kScaleRowBytes;
+  TileScores<Config, Tiles> s;
+#pragma unroll
+  for (int t = 0; t < Tiles; ++t) {
+    if constexpr (kIsNvfp4<Config>) {
+      score_codes<Config>(state, place.side + t * kTileBytes, place.scales + t * kTileScales, lane,
+                          s[t]);
+    } else {
+      score_tile<Config>(state, place.side + t * kTileBytes, lane, s[t]);
+    }
+  }
+  if constexpr (kIsNvfp4<Config>) ValueScales<Config, Tiles>::spread(place, lane);
+  if constexpr (!Plain) {
+    if (params.softcap > 0.0F) cap_scores<Config, Tiles>(state, params.softcap, s);
+    const int end = token + Tiles * Config::kTileTokens;
+    if (token < rows.seen_by_all.first || end > rows.seen_by_all.last) {
+#pragma unroll
+      for (int t = 0; t < Tiles; ++t) {
+        mask_tile<Config>(params, request, rows, token + t * Config::kTileTokens, lane, s[t]);
       }
     }
   }
-  return largest > Config::kLag;
+  TileScores<Config, Tiles> weights;
+  float sums[Config::kRowTiles][2];
+  const bool high = weigh_scores<Config, Tiles>(state, s, weights, sums);
+  if (__any_sync(~0U, high) || state.unset) {
+    renew_maximum<Config, Tiles>(state, s);
+    weigh_scores<Config, Tiles>(state, s, weights, sums);
+  }
+#pragma unroll
+  for (int n = 0; n < Config::kRowTiles; ++n) {
+    state.sum[n][0] += sums[n][0];
+    state.sum[n][1] += sums[n][1];
+  }
+#pragma unroll
+  for (int t = 0; t < Tiles; ++t) {
+    std::uint32_t p[Config::kRowTiles][2];
+#pragma unroll
+    for (int n = 0; n < Config::kRowTiles; ++n) {
+      const float(&w)[4] = weights[t][n];
+      p[n][0] = transpose_matrix(pack_16<kUsesBf16<Config>>(w[0], w[1]));
+      p[n][1] = transpose_matrix(pack_16<kUsesBf16<Config>>(w[2], w[3]));
+    }
+    if constexpr (kIsNvfp4<Config>) {
+      weigh_codes<Config, Tiles>(state, place, t, lane, p);
+    } else {
+      weigh_tile<Config>(state, place.side + Config::kSideBytes + t * kTileBytes, lane, p);
+    }
+  }
 }
 
+// A step in the ring, whatever its tokens are. By few tiles with nvfp4: there it is the exception.
 template <class Config>
 __device__ inline void attend_step(const DecodeKernelParams& params, const RequestPlan& request,
                                    const SegmentRows& rows, int token, std::uint32_t stage,
                                    int lane, WarpState<Config>& state) {
-  constexpr int kTileBytes = Config::kTileTokens * Config::kRowBytes;
-  [[maybe_unused]] constexpr int kTileScales = Config::kTileTokens * Config::kScaleRowBytes;
-  [[maybe_unused]] const std::uint32_t scales = stage + 2 * Config::kSideBytes;
-  StepScores<Config> s;
-#pragma unroll
-  for (int t = 0; t < Config::kTokenTiles; ++t) {
-    if constexpr (kIsNvfp4<Config>) {
-      score_codes<Config>(state, stage + t * kTileBytes, scales + t * kTileScales, lane, s[t]);
-    } else {
-      score_tile<Config>(state, stage + t * kTileBytes, lane, s[t]);
-    }
+  constexpr int kTiles = kIsNvfp4<Config> ? Config::kFewTiles : Config::kTokenTiles;
+  constexpr int kTokens = kTiles * Config::kTileTokens;
+  TilePlace place{.side = stage, .scales = stage + 2 * Config::kSideBytes};
+#pragma unroll 1
+  for (int i = 0; i < Config::kTokenTiles / kTiles; ++i) {
+    attend_tiles<Config, kTiles, false>(params, request, rows, token, place, lane, state);
+    token += kTokens;
+    place.side += kTokens * Config::kRowBytes;
+    place.scales += kTokens * Config::kScaleRowBytes;
   }
-  if constexpr (kIsNvfp4<Config>) ValueScales<Config>::spread(stage, lane);
-  if (params.softcap > 0.0F) cap_scores<Config>(state, params.softcap, s);
-  if (token < rows.seen_by_all.first || token + Config::kTokens > rows.seen_by_all.last) {
-#pragma unroll
-    for (int t = 0; t < Config::kTokenTiles; ++t) {
-      mask_tile<Config>(params, request, rows, token + t * Config::kTileTokens, lane, s[t]);
-    }
-  }
-  StepScores<Config> x;
-  const bool high = exponents<Config>(state, s, x);
-  if (__any_sync(~0U, high) || state.unset) {
-    renew_maximum<Config>(state, s);
-    exponents<Config>(state, s, x);
-  }
-#pragma unroll
-  for (int t = 0; t < Config::kTokenTiles; ++t) {
-    std::uint32_t p[Config::kRowTiles][2];
-#pragma unroll
-    for (int n = 0; n < Config::kRowTiles; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        x[t][n][i] = exp2_fast(x[t][n][i]);
-        state.sum[n][i & 1] += x[t][n][i];
-      }
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        p[n][half] =
-            transpose_matrix(pack_16<kUsesBf16<Config>>(x[t][n][half * 2], x[t][n][half * 2 + 1]));
-      }
-    }
-    if constexpr (kIsNvfp4<Config>) {
-      weigh_codes<Config>(state, stage, t, lane, p);
-    } else {
-      weigh_tile<Config>(state, stage + Config::kSideBytes + t * kTileBytes, lane, p);
-    }
-  }
+}
+
+// A step whose tokens all rows see, of scores without a cap.
+template <class Config>
+__device__ inline void attend_plain_step(const DecodeKernelParams& params,
+                                         const RequestPlan& request, std::uint32_t stage, int lane,
+                                         WarpState<Config>& state) {
+  attend_tiles<Config, Config::kTokenTiles, true>(
+      params, request, {}, 0, {.side = stage, .scales = stage + 2 * Config::kSideBytes}, lane,
+      state);
 }
 
 }  // namespace kernelpath::kernels::cuda::sm80
