@@ -213,10 +213,8 @@ class GemvJob : public GraphJob {
     Difference difference;
     for (std::size_t i = 0; i < own.size(); ++i) difference.add(other[i], own[i]);
     constexpr double kBound = 1e-2;
-    if (difference.relative() <= kBound) return std::unique_ptr<Workload>(std::move(workload));
-    return fail(
-        {.code = ErrorCode::kRuntime,
-         .message = "its output differs from ours by " + std::to_string(difference.relative())});
+    KERNELPATH_CHECK_OK(check_peer_output(difference.relative(), kBound));
+    return std::unique_ptr<Workload>(std::move(workload));
   }
 
   Shape shape_;

@@ -1,5 +1,7 @@
 #include "bench/peers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #if defined(KERNELPATH_HAVE_FLASHINFER)
@@ -34,6 +36,13 @@ bool names_peer(std::string_view wanted, std::string_view peer) {
     first = end + 1;
   }
   return false;
+}
+
+Result<void> check_peer_output(double difference, double bound) {
+  if (difference <= bound) return {};
+  return fail({.code = ErrorCode::kRuntime,
+               .message = fmt::format("its output differs from ours by {:.2g}, {:.2g} is allowed",
+                                      difference, bound)});
 }
 
 }  // namespace kernelpath::bench

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/result.h"
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,5 +19,9 @@ std::vector<PeerKind> peer_kinds();
 
 // Whether a list of --peer (with commas, or "all") names one.
 bool names_peer(std::string_view wanted, std::string_view peer);
+
+// Whether a peer's output, which lies this far from ours, is that of the same problem: a peer that
+// computes something else is no peer. Error kRuntime.
+Result<void> check_peer_output(double difference, double bound);
 
 }  // namespace kernelpath::bench

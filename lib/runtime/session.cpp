@@ -84,8 +84,9 @@ Result<SessionPlan> plan_for(const model::Model& model, const Launch& launch,
   const std::optional<std::int64_t> kv_bytes = kv::storage_bytes(layouts, plan.kv_blocks);
   if (!kv_bytes) {
     return fail({.code = ErrorCode::kConfigOverflow,
-                 .message = fmt::format("{} blocks of {} do not fit 64 bits", plan.kv_blocks,
-                                        format_bytes(plan.kv_block_bytes))});
+                 .message = fmt::format("a KV cache of {} blocks of {} does not fit 64 bits",
+                                        plan.kv_blocks, format_bytes(plan.kv_block_bytes)),
+                 .hint = "lower --batch-size, --max-tokens or --max-model-len"});
   }
   plan.kv_bytes = *kv_bytes;
   for (const model::CacheRows& rows : model.cache_rows()) {

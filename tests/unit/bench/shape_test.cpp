@@ -3,6 +3,7 @@
 #include "bench/axes.h"
 #include "bench/matrix_data.h"
 #include "bench/paged_data.h"
+#include "bench/peers.h"
 #include "bench/random_data.h"
 
 #include <gmock/gmock.h>
@@ -141,6 +142,14 @@ TEST(Difference, Nan_IsNeverWithinABound) {
   EXPECT_DOUBLE_EQ(difference.relative(), 0);
   difference.add(std::numeric_limits<double>::quiet_NaN(), 1);
   EXPECT_FALSE(difference.relative() <= 1.0);
+}
+
+TEST(CheckPeerOutput, FartherThanAllowedOrNan_IsRefusedWithBoth) {
+  EXPECT_TRUE(check_peer_output(1e-2, 1e-2));
+  EXPECT_FALSE(check_peer_output(std::numeric_limits<double>::quiet_NaN(), 1e-2));
+  const auto refused = check_peer_output(0.25, 1e-2);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text(), ::testing::HasSubstr("by 0.25, 0.01 is allowed"));
 }
 
 TEST(Worst, LargestError_StaysAndNanIsNeverLost) {
