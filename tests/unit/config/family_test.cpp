@@ -26,6 +26,7 @@ TEST(FindFamily, SeveralThreads_GetTheSameRow) {
   std::vector<std::thread> threads;
   for (const Family*& slot : found) threads.emplace_back([&slot] { slot = find_family("gemma2"); });
   for (std::thread& thread : threads) thread.join();
+  ASSERT_NE(found.front(), nullptr);
   for (const Family* family : found) EXPECT_EQ(family, found.front());
 }
 

@@ -27,7 +27,9 @@ TEST(ShowValues, EveryValue_HasItsOrigin) {
 
 TEST(ShowValues, OneGroup_AloneOrNone) {
   const auto model = loaded(llama());
-  for (const ShownValue& shown : show_values(model, "rope")) EXPECT_EQ(shown.group, "rope");
+  const std::vector<ShownValue> rope = show_values(model, "rope");
+  EXPECT_FALSE(rope.empty());
+  for (const ShownValue& shown : rope) EXPECT_EQ(shown.group, "rope");
   EXPECT_TRUE(show_values(model, "moe").empty());
   EXPECT_TRUE(show_values(model, "no such group").empty());
   EXPECT_THAT(show_groups(), Contains("quant"));

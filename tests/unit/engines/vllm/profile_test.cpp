@@ -73,6 +73,8 @@ TEST(VllmProfile, References_LeadSomewhere) {
     for (const PriorityRow& row : profile.priorities.rocm) {
       names.insert(row.order.begin(), row.order.end());
     }
+    EXPECT_FALSE(names.empty());
+    EXPECT_FALSE(profile.classes.empty());
     for (const std::string& name : names) EXPECT_NE(profile.find_member(name), nullptr) << name;
     for (const BackendClass& backend : profile.classes) {
       EXPECT_EQ(backend.general == nullptr, backend.causal == nullptr) << backend.path;
