@@ -22,6 +22,13 @@ namespace cuda = kernels::cuda;
 using attention::DataType;
 using attention::KvLayout;
 
+struct Shape {
+  std::int64_t tokens = 37;
+  std::int64_t kv_heads = 2;
+  std::int64_t head_dim = 128;
+  std::int64_t v_head_dim = 128;
+};
+
 class CudaAppend : public GpuTest {
  protected:
   template <class T>
@@ -36,6 +43,12 @@ class CudaAppend : public GpuTest {
     for (auto& value : out) value = f32_to_bf16(normal(random_));
     return out;
   }
+  // The kernel and the CPU's write equal bytes, also where nothing is to be written.
+  void compare_with_cpu(DataType type, KvLayout layout, const Shape& shape);
+  // Q and K are turned by the definition, V is as it was.
+  void check_rotation(std::int64_t head_dim, std::int64_t rotary_dim, bool interleaved);
+
+ private:
   std::mt19937 random_{7};
 };
 
@@ -46,12 +59,69 @@ std::vector<float> widened(const std::vector<std::uint16_t>& codes) {
   return out;
 }
 
-struct Shape {
-  std::int64_t tokens = 37;
-  std::int64_t kv_heads = 2;
-  std::int64_t head_dim = 128;
-  std::int64_t v_head_dim = 128;
-};
+void CudaAppend::compare_with_cpu(DataType type, KvLayout layout, const Shape& shape) {
+  const std::int64_t page_size = 16;
+  const std::int64_t pages = 5;
+  const auto k = random_values(shape.tokens * shape.kv_heads * shape.head_dim, 300.0F);
+  const auto v = random_values(shape.tokens * shape.kv_heads * shape.v_head_dim, 0.01F);
+  std::vector<std::int64_t> slots(static_cast<std::size_t>(pages * page_size));
+  std::iota(slots.begin(), slots.end(), 0);
+  std::shuffle(slots.begin(), slots.end(), random_);
+  slots.resize(static_cast<std::size_t>(shape.tokens));
+  if (slots.size() > 3) slots[3] = -1;
+
+  const auto layout_of = [&](std::int64_t dim) {
+    return kv::PageLayout{.order = layout,
+                          .type = type,
+                          .page_size = page_size,
+                          .num_heads = shape.kv_heads,
+                          .head_dim = dim};
+  };
+  const auto pool = [&](std::int64_t bytes) {
+    return std::vector<std::byte>(static_cast<std::size_t>(pages * bytes), std::byte{0x3C});
+  };
+  const kv::PageLayout k_layout = layout_of(shape.head_dim);
+  const kv::PageLayout v_layout = layout_of(shape.v_head_dim);
+  auto k_pool = pool(k_layout.page_data_bytes());
+  auto v_pool = pool(v_layout.page_data_bytes());
+  auto k_scales = pool(k_layout.page_scale_bytes() + 1);
+  auto v_scales = pool(v_layout.page_scale_bytes() + 1);
+  const float k_scale = 0.75F;
+  const float v_scale = 1.0F;
+
+  cuda::RopeAppendParams params;
+  params.num_tokens = shape.tokens;
+  params.num_kv_heads = shape.kv_heads;
+  params.head_dim = shape.head_dim;
+  params.v_head_dim = shape.v_head_dim;
+  params.k = upload(k);
+  params.v = upload(v);
+  params.slot_mapping = upload(slots);
+  params.page_size = page_size;
+  params.k_rows = kv::paged_rows(k_layout, upload(k_pool), upload(k_scales), k_scale);
+  params.v_rows = kv::paged_rows(v_layout, upload(v_pool), upload(v_scales), v_scale);
+  expect_ok(cuda::launch_append(params, {}));
+  expect_ok(cuda::synchronize());
+
+  const auto k_floats = widened(k);
+  const auto v_floats = widened(v);
+  kernels::cpu::paged_append(
+      kernels::cpu::Team{},
+      {.num_tokens = shape.tokens,
+       .num_kv_heads = shape.kv_heads,
+       .head_dim = shape.head_dim,
+       .v_head_dim = shape.v_head_dim,
+       .k = k_floats.data(),
+       .v = v_floats.data(),
+       .slot_mapping = slots.data(),
+       .page_size = page_size,
+       .k_rows = kv::paged_rows(k_layout, k_pool.data(), k_scales.data(), k_scale),
+       .v_rows = kv::paged_rows(v_layout, v_pool.data(), v_scales.data(), v_scale)});
+  EXPECT_EQ(download(params.k_rows.data, k_pool.size()), k_pool);
+  EXPECT_EQ(download(params.v_rows.data, v_pool.size()), v_pool);
+  EXPECT_EQ(download(params.k_rows.block_scales, k_scales.size()), k_scales);
+  EXPECT_EQ(download(params.v_rows.block_scales, v_scales.size()), v_scales);
+}
 
 TEST_F(CudaAppend, WithoutRotation_WritesWhatTheCpuWrites) {
   for (const DataType type : attention::kDataTypes) {
@@ -62,67 +132,7 @@ TEST_F(CudaAppend, WithoutRotation_WritesWhatTheCpuWrites) {
                                  Shape{.head_dim = 256, .v_head_dim = 256}}) {
         SCOPED_TRACE(std::string(attention::data_type_name(type)) + " " +
                      std::to_string(shape.head_dim));
-        const std::int64_t page_size = 16;
-        const std::int64_t pages = 5;
-        const auto k = random_values(shape.tokens * shape.kv_heads * shape.head_dim, 300.0F);
-        const auto v = random_values(shape.tokens * shape.kv_heads * shape.v_head_dim, 0.01F);
-        std::vector<std::int64_t> slots(static_cast<std::size_t>(pages * page_size));
-        std::iota(slots.begin(), slots.end(), 0);
-        std::shuffle(slots.begin(), slots.end(), random_);
-        slots.resize(static_cast<std::size_t>(shape.tokens));
-        if (slots.size() > 3) slots[3] = -1;
-
-        const auto layout_of = [&](std::int64_t dim) {
-          return kv::PageLayout{.order = layout,
-                                .type = type,
-                                .page_size = page_size,
-                                .num_heads = shape.kv_heads,
-                                .head_dim = dim};
-        };
-        const auto pool = [&](std::int64_t bytes) {
-          return std::vector<std::byte>(static_cast<std::size_t>(pages * bytes), std::byte{0x3C});
-        };
-        const kv::PageLayout k_layout = layout_of(shape.head_dim);
-        const kv::PageLayout v_layout = layout_of(shape.v_head_dim);
-        auto k_pool = pool(k_layout.page_data_bytes());
-        auto v_pool = pool(v_layout.page_data_bytes());
-        auto k_scales = pool(k_layout.page_scale_bytes() + 1);
-        auto v_scales = pool(v_layout.page_scale_bytes() + 1);
-        const float k_scale = 0.75F;
-        const float v_scale = 1.0F;
-
-        cuda::RopeAppendParams params;
-        params.num_tokens = shape.tokens;
-        params.num_kv_heads = shape.kv_heads;
-        params.head_dim = shape.head_dim;
-        params.v_head_dim = shape.v_head_dim;
-        params.k = upload(k);
-        params.v = upload(v);
-        params.slot_mapping = upload(slots);
-        params.page_size = page_size;
-        params.k_rows = kv::paged_rows(k_layout, upload(k_pool), upload(k_scales), k_scale);
-        params.v_rows = kv::paged_rows(v_layout, upload(v_pool), upload(v_scales), v_scale);
-        expect_ok(cuda::launch_append(params, {}));
-        expect_ok(cuda::synchronize());
-
-        const auto k_floats = widened(k);
-        const auto v_floats = widened(v);
-        kernels::cpu::paged_append(
-            kernels::cpu::Team{},
-            {.num_tokens = shape.tokens,
-             .num_kv_heads = shape.kv_heads,
-             .head_dim = shape.head_dim,
-             .v_head_dim = shape.v_head_dim,
-             .k = k_floats.data(),
-             .v = v_floats.data(),
-             .slot_mapping = slots.data(),
-             .page_size = page_size,
-             .k_rows = kv::paged_rows(k_layout, k_pool.data(), k_scales.data(), k_scale),
-             .v_rows = kv::paged_rows(v_layout, v_pool.data(), v_scales.data(), v_scale)});
-        EXPECT_EQ(download(params.k_rows.data, k_pool.size()), k_pool);
-        EXPECT_EQ(download(params.v_rows.data, v_pool.size()), v_pool);
-        EXPECT_EQ(download(params.k_rows.block_scales, k_scales.size()), k_scales);
-        EXPECT_EQ(download(params.v_rows.block_scales, v_scales.size()), v_scales);
+        compare_with_cpu(type, layout, shape);
       }
     }
   }
@@ -152,75 +162,86 @@ std::vector<float> rotated(const std::vector<float>& rows, std::int64_t heads, s
   return out;
 }
 
+constexpr std::int64_t kPositions = 50;
+
+// [kPositions, rotary_dim]: cosines, then sines.
+std::vector<float> rotary_table(std::int64_t rotary_dim) {
+  std::vector<float> cos_sin(static_cast<std::size_t>(kPositions * rotary_dim));
+  for (std::int64_t p = 0; p < kPositions; ++p) {
+    for (std::int64_t i = 0; i < rotary_dim / 2; ++i) {
+      const double angle =
+          static_cast<double>(p) *
+          std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(rotary_dim));
+      cos_sin[static_cast<std::size_t>(p * rotary_dim + i)] = static_cast<float>(std::cos(angle));
+      cos_sin[static_cast<std::size_t>(p * rotary_dim + rotary_dim / 2 + i)] =
+          static_cast<float>(std::sin(angle));
+    }
+  }
+  return cos_sin;
+}
+
+void CudaAppend::check_rotation(std::int64_t head_dim, std::int64_t rotary_dim, bool interleaved) {
+  const std::int64_t tokens = 21;
+  const std::int64_t heads = 6;
+  const std::int64_t kv_heads = 2;
+  const auto q = random_values(tokens * heads * head_dim, 1.0F);
+  const auto k = random_values(tokens * kv_heads * head_dim, 1.0F);
+  const auto v = random_values(tokens * kv_heads * head_dim, 1.0F);
+  std::vector<std::int32_t> positions;
+  std::vector<std::int64_t> slots;
+  for (std::int32_t t = 0; t < tokens; ++t) {
+    positions.push_back(static_cast<std::int32_t>(t * 3 % kPositions));
+    slots.push_back(tokens - 1 - t);
+  }
+  const std::vector<float> cos_sin = rotary_table(rotary_dim);
+  const kv::PageLayout layout{
+      .type = DataType::kF32, .page_size = 32, .num_heads = kv_heads, .head_dim = head_dim};
+  const std::vector<std::byte> pool(static_cast<std::size_t>(layout.page_data_bytes()));
+  cuda::RopeAppendParams params;
+  params.num_tokens = tokens;
+  params.num_heads = heads;
+  params.num_kv_heads = kv_heads;
+  params.head_dim = params.v_head_dim = head_dim;
+  params.q = upload(q);
+  params.k = upload(k);
+  params.v = upload(v);
+  params.rotary_dim = rotary_dim;
+  params.interleaved = interleaved;
+  params.cos_sin = upload(cos_sin);
+  params.positions = upload(positions);
+  params.slot_mapping = upload(slots);
+  params.page_size = 32;
+  params.k_rows = kv::paged_rows(layout, upload(pool));
+  params.v_rows = kv::paged_rows(layout, upload(pool));
+  expect_ok(cuda::launch_append(params, {}));
+  expect_ok(cuda::synchronize());
+
+  const auto got_q = widened(download(static_cast<std::uint16_t*>(params.q), q.size()));
+  const auto want_q = rotated(widened(q), heads, head_dim, params, positions, cos_sin);
+  for (std::size_t i = 0; i < q.size(); ++i) {
+    ASSERT_NEAR(got_q[i], want_q[i], 5e-3F * (1 + std::abs(want_q[i]))) << i;
+  }
+  const auto want_k = rotated(widened(k), kv_heads, head_dim, params, positions, cos_sin);
+  const auto want_v = widened(v);
+  const auto row = static_cast<std::size_t>(kv_heads * head_dim);
+  const auto got_k = download(reinterpret_cast<float*>(params.k_rows.data),
+                              row * static_cast<std::size_t>(tokens));
+  const auto got_v = download(reinterpret_cast<float*>(params.v_rows.data),
+                              row * static_cast<std::size_t>(tokens));
+  for (std::size_t i = 0; i < k.size(); ++i) {
+    const std::size_t at = (static_cast<std::size_t>(tokens) - 1 - i / row) * row + i % row;
+    ASSERT_NEAR(got_k[at], want_k[i], 1e-5F * (1 + std::abs(want_k[i]))) << i;
+    ASSERT_EQ(got_v[at], want_v[i]) << i;
+  }
+}
+
 TEST_F(CudaAppend, Rotation_TurnsQAndKAndLeavesV) {
   for (const std::int64_t head_dim : {64, 80, 96, 128, 192, 256}) {
     for (const bool interleaved : {false, true}) {
       for (const std::int64_t rotary_dim : {head_dim, std::int64_t{32}}) {
         if (rotary_dim % 16 != 0) continue;
         SCOPED_TRACE(std::to_string(head_dim) + " " + std::to_string(rotary_dim));
-        const std::int64_t tokens = 21;
-        const std::int64_t heads = 6;
-        const std::int64_t kv_heads = 2;
-        const auto q = random_values(tokens * heads * head_dim, 1.0F);
-        const auto k = random_values(tokens * kv_heads * head_dim, 1.0F);
-        const auto v = random_values(tokens * kv_heads * head_dim, 1.0F);
-        std::vector<std::int32_t> positions;
-        std::vector<std::int64_t> slots;
-        for (std::int32_t t = 0; t < tokens; ++t) {
-          positions.push_back(t * 3 % 50);
-          slots.push_back(tokens - 1 - t);
-        }
-        std::vector<float> cos_sin(static_cast<std::size_t>(50 * rotary_dim));
-        for (std::int64_t p = 0; p < 50; ++p) {
-          for (std::int64_t i = 0; i < rotary_dim / 2; ++i) {
-            const double angle =
-                static_cast<double>(p) *
-                std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(rotary_dim));
-            cos_sin[static_cast<std::size_t>(p * rotary_dim + i)] =
-                static_cast<float>(std::cos(angle));
-            cos_sin[static_cast<std::size_t>(p * rotary_dim + rotary_dim / 2 + i)] =
-                static_cast<float>(std::sin(angle));
-          }
-        }
-        const kv::PageLayout layout{
-            .type = DataType::kF32, .page_size = 32, .num_heads = kv_heads, .head_dim = head_dim};
-        const std::vector<std::byte> pool(static_cast<std::size_t>(layout.page_data_bytes()));
-        cuda::RopeAppendParams params;
-        params.num_tokens = tokens;
-        params.num_heads = heads;
-        params.num_kv_heads = kv_heads;
-        params.head_dim = params.v_head_dim = head_dim;
-        params.q = upload(q);
-        params.k = upload(k);
-        params.v = upload(v);
-        params.rotary_dim = rotary_dim;
-        params.interleaved = interleaved;
-        params.cos_sin = upload(cos_sin);
-        params.positions = upload(positions);
-        params.slot_mapping = upload(slots);
-        params.page_size = 32;
-        params.k_rows = kv::paged_rows(layout, upload(pool));
-        params.v_rows = kv::paged_rows(layout, upload(pool));
-        expect_ok(cuda::launch_append(params, {}));
-        expect_ok(cuda::synchronize());
-
-        const auto got_q = widened(download(static_cast<std::uint16_t*>(params.q), q.size()));
-        const auto want_q = rotated(widened(q), heads, head_dim, params, positions, cos_sin);
-        for (std::size_t i = 0; i < q.size(); ++i) {
-          ASSERT_NEAR(got_q[i], want_q[i], 5e-3F * (1 + std::abs(want_q[i]))) << i;
-        }
-        const auto want_k = rotated(widened(k), kv_heads, head_dim, params, positions, cos_sin);
-        const auto want_v = widened(v);
-        const auto row = static_cast<std::size_t>(kv_heads * head_dim);
-        const auto got_k = download(reinterpret_cast<float*>(params.k_rows.data),
-                                    row * static_cast<std::size_t>(tokens));
-        const auto got_v = download(reinterpret_cast<float*>(params.v_rows.data),
-                                    row * static_cast<std::size_t>(tokens));
-        for (std::size_t i = 0; i < k.size(); ++i) {
-          const std::size_t at = (static_cast<std::size_t>(tokens) - 1 - i / row) * row + i % row;
-          ASSERT_NEAR(got_k[at], want_k[i], 1e-5F * (1 + std::abs(want_k[i]))) << i;
-          ASSERT_EQ(got_v[at], want_v[i]) << i;
-        }
+        check_rotation(head_dim, rotary_dim, interleaved);
       }
     }
   }
