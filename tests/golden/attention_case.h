@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "json/document.h"
 #include "paged_case.h"
+#include "recorded_document.h"
 
 #include <gtest/gtest.h>
 
@@ -26,14 +27,8 @@ inline std::string golden_attention_folder() {
 }
 
 inline const json::Document& golden_index() {
-  static const json::Document document = [] {
-    const std::string path = golden_attention_folder() + "index.json";
-    auto contents = read_file(path, std::size_t{1} << 20);
-    if (!contents) std::abort();
-    auto parsed = json::parse(std::move(contents->text), path);
-    if (!parsed) std::abort();
-    return std::move(*parsed);
-  }();
+  static const json::Document document =
+      recorded_document(golden_attention_folder() + "index.json");
   return document;
 }
 

@@ -1,6 +1,6 @@
-#include "base/file.h"
 #include "base/float_types.h"
 #include "json/document.h"
+#include "recorded_document.h"
 
 #include <gtest/gtest.h>
 
@@ -13,21 +13,14 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 // lib/base/float_types.h against what other implementations of the formats recorded.
 namespace kernelpath {
 namespace {
 
 const json::Document& recorded() {
-  static const json::Document document = [] {
-    const std::string path = KERNELPATH_GOLDEN_DIR "/attention/number_formats.json";
-    auto contents = read_file(path, std::size_t{1} << 20);
-    if (!contents) std::abort();
-    auto parsed = json::parse(std::move(contents->text), path);
-    if (!parsed) std::abort();
-    return std::move(*parsed);
-  }();
+  static const json::Document document =
+      testing::recorded_document(KERNELPATH_GOLDEN_DIR "/attention/number_formats.json");
   return document;
 }
 
