@@ -120,7 +120,7 @@ Result<void> FileWriter::commit() {
 std::string FileWriter::keep_part() {
   if (temporary_.empty() || written_ == 0) return {};
   static_cast<void>(close());
-  const std::string part = target_ + ".partial";
+  std::string part = target_ + ".partial";
   if (::rename(temporary_.c_str(), part.c_str()) != 0) return {};
   temporary_.clear();
   return part;

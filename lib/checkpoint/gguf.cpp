@@ -114,7 +114,8 @@ class HeaderReader {
       end = tensor.offset + gguf_padded(tensor.bytes, gguf_.alignment).value_or(tensor.bytes);
     }
     if (data_bytes <= end) return {};
-    std::string message = fmt::format("{} bytes after the last tensor", data_bytes - end);
+    std::string message = fmt::format("{} byte{} after the last tensor", data_bytes - end,
+                                      data_bytes - end == 1 ? "" : "s");
     cursor_.set_place({});
     if (options_.strict) return cursor_.broken(std::move(message));
     gguf_.warnings.push_back({"GGUF-TAIL",

@@ -215,7 +215,8 @@ class HeaderReader {
     }
     if (end == header_.data_bytes) return {};
     return unused("SAFETENSORS-TAIL", fmt::format("byte {}", header_.header_bytes + end),
-                  fmt::format("{} bytes after the last tensor", header_.data_bytes - end));
+                  fmt::format("{} byte{} after the last tensor", header_.data_bytes - end,
+                              header_.data_bytes - end == 1 ? "" : "s"));
   }
 
   Result<void> unused(std::string code, std::string where, std::string message) {

@@ -141,6 +141,8 @@ class TextReport : public FileReport {
 
   Result<void> done(const runtime::DoneEvent& event) override {
     if (compares_) return {};
+    // Of what failed before its first token there is nothing to end.
+    if (streams_ && event.error && event.generated_tokens == 0) return {};
     if (streams_) return output().write(event.text + "\n");
     const std::string text = std::exchange(texts_[event.request], {}) + event.text;
     KERNELPATH_CHECK_OK(output().write(fmt::format("=== {}\n{}\n", event.request, text)));
@@ -173,7 +175,9 @@ std::string fence_around(std::string_view text) {
     run = c == '`' ? run + 1 : 0;
     longest = std::max(longest, run);
   }
-  return std::string(std::max<std::size_t>(longest + 1, 3), '`');
+  std::string out;
+  out.append(std::max<std::size_t>(longest + 1, 3), '`');
+  return out;
 }
 
 class MarkdownReport : public FileReport {

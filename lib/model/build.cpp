@@ -53,6 +53,15 @@ Result<Parameters> empty_layers(const DecoderSpec& spec, const QuantizationPlan&
   return out;
 }
 
+// Pointers into a configuration, with the file that they point into.
+template <class T>
+Result<T> in_file(Result<T> read, const config::ModelConfig& config) {
+  if (!read && read.error().file.empty() && read.error().where.starts_with('/')) {
+    read.error().file = config.path;
+  }
+  return read;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Model>> build(const config::ModelConfig& config, const std::string& folder,
@@ -64,8 +73,8 @@ Result<std::unique_ptr<Model>> build(const config::ModelConfig& config, const st
   }
   const config::ModelConfig& own = translated ? *translated : config;
   KERNELPATH_TRY(family, family_of(own, options.class_name));
-  KERNELPATH_TRY(spec, make_spec(own, *family));
-  KERNELPATH_TRY(plan, QuantizationPlan::make(own.quantization));
+  KERNELPATH_TRY(spec, in_file(make_spec(own, *family), config));
+  KERNELPATH_TRY(plan, in_file(QuantizationPlan::make(own.quantization), config));
   KERNELPATH_TRY(parameters, empty_layers(spec, plan, options.ranks));
   KERNELPATH_TRY(attention,
                  AttentionLayers::make(spec_of_rank(spec, options.ranks.tp), options.attention));

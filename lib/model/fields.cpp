@@ -93,7 +93,13 @@ double class_default(std::string_view class_name, std::string_view field) {
 }
 
 Result<double> number_at(const json::Value& value, const std::string& where) {
-  if (value.is_number()) return value.as_double();
+  if (value.is_number() && std::isfinite(value.as_double())) return value.as_double();
+  if (value.is_number()) {
+    return fail(Error{.code = ErrorCode::kConfigValue,
+                      .message = "a finite number is needed",
+                      .where = where,
+                      .value = value.brief()});
+  }
   if (value.is_bool()) return value.as_bool() ? 1.0 : 0.0;
   return fail(Error{.code = ErrorCode::kConfigType,
                     .message = fmt::format("must be a number, found {}", type_name(value.type())),
@@ -141,11 +147,26 @@ Result<bool> Fields::flag(std::string_view name) const {
   return value != 0.0;
 }
 
-std::string Fields::text(std::initializer_list<std::string_view> names,
-                         std::string_view otherwise) const {
+Result<double> Fields::positive(std::string_view name) const {
+  KERNELPATH_TRY(value, number({name}));
+  if (value > 0) return value;
+  return fail(Error{.code = ErrorCode::kConfigValue,
+                    .message = "must be greater than 0",
+                    .where = pointer(name),
+                    .value = fmt::format("{}", value)});
+}
+
+Result<std::string> Fields::text(std::initializer_list<std::string_view> names,
+                                 std::string_view otherwise) const {
   for (const std::string_view name : names) {
     const json::Value* const stated = find(name);
-    if (stated != nullptr && stated->is_string()) return stated->as_string();
+    if (stated == nullptr) continue;
+    if (stated->is_string()) return stated->as_string();
+    return fail(
+        Error{.code = ErrorCode::kConfigType,
+              .message = fmt::format("must be a string, found {}", type_name(stated->type())),
+              .where = pointer(name),
+              .value = stated->brief()});
   }
   return std::string(otherwise);
 }

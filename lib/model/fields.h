@@ -24,9 +24,11 @@ class Fields {
   [[nodiscard]] Result<double> number(std::initializer_list<std::string_view> names) const;
   [[nodiscard]] Result<std::int64_t> integer(std::initializer_list<std::string_view> names) const;
   [[nodiscard]] Result<bool> flag(std::string_view name) const;
-  // A stated string, else `otherwise`.
-  [[nodiscard]] std::string text(std::initializer_list<std::string_view> names,
-                                 std::string_view otherwise) const;
+  // A number that something is divided by. Error kConfigValue: 0 or less.
+  [[nodiscard]] Result<double> positive(std::string_view name) const;
+  // A stated string, else `otherwise`. Error kConfigType: something else is stated.
+  [[nodiscard]] Result<std::string> text(std::initializer_list<std::string_view> names,
+                                         std::string_view otherwise) const;
   // The member, or null pointer where there is none or a null.
   [[nodiscard]] const json::Value* find(std::string_view name) const;
   [[nodiscard]] std::string pointer(std::string_view name) const;
@@ -44,7 +46,7 @@ class Fields {
 // configuration_*.py; 0 where it has none.
 double class_default(std::string_view class_name, std::string_view field);
 
-// A member of any JSON object as a number. Error kConfigType names `where`.
+// A member of any JSON object as a finite number. Errors kConfigType and kConfigValue name `where`.
 Result<double> number_at(const json::Value& value, const std::string& where);
 
 }  // namespace kernelpath::model

@@ -36,7 +36,8 @@ Result<void> read_deepseek_router(const Fields& fields, MoeSpec& out) {
   KERNELPATH_TRY(scaling, fields.number({"routed_scaling_factor"}));
   out.scaling = static_cast<float>(scaling);
   if (fields.family().router == RouterStyle::kDeepseekV2) {
-    if (fields.text({"topk_method"}, "greedy") != "group_limited_greedy") return {};
+    KERNELPATH_TRY(method, fields.text({"topk_method"}, "greedy"));
+    if (method != "group_limited_greedy") return {};
     return read_groups(fields, kernels::GroupScore::kMax, out);
   }
   out.router = kernels::RouterKind::kSigmoid;
@@ -120,7 +121,7 @@ Result<std::vector<bool>> shared_index_layers(const Fields& fields, std::size_t 
     }
     return out;
   }
-  const std::string pattern = fields.text({"index_topk_pattern"}, "");
+  KERNELPATH_TRY(pattern, fields.text({"index_topk_pattern"}, ""));
   if (!pattern.empty()) {
     for (std::size_t l = 0; l < std::min(count, pattern.size()); ++l) out[l] = pattern[l] == 'S';
     return out;

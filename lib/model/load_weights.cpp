@@ -120,9 +120,12 @@ class Matcher {
       (known ? unread : unknown_).push_back(tensor.name);
     }
     if (!unread.empty()) {
-      warnings.push_back({"CHECKPOINT-UNREAD", files_.files().empty() ? "" : files_.files()[0],
-                          fmt::format("{} tensors are not needed and stay unread: {}",
-                                      unread.size(), listed(unread))});
+      warnings.push_back(
+          {"CHECKPOINT-UNREAD", files_.files().empty() ? "" : files_.files()[0],
+           fmt::format("{} not needed and stay{} unread: {}",
+                       unread.size() == 1 ? std::string("1 tensor is")
+                                          : fmt::format("{} tensors are", unread.size()),
+                       unread.size() == 1 ? "s" : "", listed(unread))});
     }
     const std::size_t wrong =
         missing_.size() + unknown_.size() + misshaped_.size() + mistyped_.size();

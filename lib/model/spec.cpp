@@ -26,7 +26,7 @@ Result<Activation> read_activation(const Fields& fields) {
   const std::string_view otherwise = fields.family().norm_offset != 0.0F  // the Gemma families
                                          ? "gelu_pytorch_tanh"
                                          : "silu";
-  const std::string name = fields.text({"hidden_activation", "hidden_act"}, otherwise);
+  KERNELPATH_TRY(name, fields.text({"hidden_activation", "hidden_act"}, otherwise));
   for (const auto& [known, activation] : kKnown) {
     if (name == known) return activation;
   }
@@ -123,7 +123,8 @@ Result<void> read_delta(const Fields& fields, DecoderSpec& spec) {
 Result<void> read_softmax_scale(const Fields& fields, DecoderSpec& spec) {
   const Family& family = fields.family();
   if (!family.scale_field.empty()) {
-    KERNELPATH_TRY(value, fields.number({family.scale_field}));
+    KERNELPATH_TRY(value, family.scale_power < 0 ? fields.positive(family.scale_field)
+                                                 : fields.number({family.scale_field}));
     spec.softmax_scale = static_cast<float>(std::pow(value, family.scale_power));
     return {};
   }
@@ -144,6 +145,12 @@ Result<void> read_softmax_scale(const Fields& fields, DecoderSpec& spec) {
 Result<void> read_multipliers(const Fields& fields, DecoderSpec& spec) {
   const Family& family = fields.family();
   KERNELPATH_TRY(eps, fields.number({family.eps_field}));
+  if (eps < 0) {
+    return fail(Error{.code = ErrorCode::kConfigValue,
+                      .message = "must not be negative",
+                      .where = fields.pointer(family.eps_field),
+                      .value = fmt::format("{}", eps)});
+  }
   spec.eps = static_cast<float>(eps);
   if (family.softcaps) {
     KERNELPATH_TRY(cap, fields.number({"attn_logit_softcapping"}));
@@ -157,7 +164,8 @@ Result<void> read_multipliers(const Fields& fields, DecoderSpec& spec) {
     spec.embedding_scale = std::sqrt(static_cast<float>(spec.hidden_size));
   }
   if (!family.logit_scale_field.empty()) {
-    KERNELPATH_TRY(scale, fields.number({family.logit_scale_field}));
+    KERNELPATH_TRY(scale, family.logit_scale_divides ? fields.positive(family.logit_scale_field)
+                                                     : fields.number({family.logit_scale_field}));
     spec.logit_scale = static_cast<float>(family.logit_scale_divides ? 1.0 / scale : scale);
   }
   if (family.multipliers) {
@@ -166,7 +174,7 @@ Result<void> read_multipliers(const Fields& fields, DecoderSpec& spec) {
     spec.embedding_scale = static_cast<float>(embedding);
     spec.residual_scale = static_cast<float>(residual);
   }
-  KERNELPATH_TRY(floor_scale, fields.number({"floor_scale"}));
+  KERNELPATH_TRY(floor_scale, fields.positive("floor_scale"));
   KERNELPATH_TRY(attn_scale, fields.number({"attn_scale"}));
   spec.floor_scale = floor_scale;
   spec.attn_scale = attn_scale;

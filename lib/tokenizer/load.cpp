@@ -15,7 +15,13 @@ Result<std::string> find_tokenizer(const std::string& path) {
   if (kind != PathKind::kFolder) return path;
   for (const std::string_view name : kFileNames) {
     std::string file = join_path(path, name);
-    if (is_file(file)) return file;
+    KERNELPATH_TRY(found, path_kind(file));
+    if (found == PathKind::kFile) return file;
+    if (found == PathKind::kMissing) continue;
+    return fail({.code = ErrorCode::kInputKind,
+                 .message = found == PathKind::kFolder ? "is a folder, and not the tokenizer"
+                                                       : "is no regular file",
+                 .file = file});
   }
   return fail({.code = ErrorCode::kInputKind,
                .message = "the folder has neither tokenizer.json nor tokenizer.model",

@@ -30,7 +30,8 @@ Result<ChatTemplate> read_template_file(const std::string& path, std::string nam
 Result<std::vector<ChatTemplate>> read_template_files(const std::string& folder) {
   std::vector<ChatTemplate> templates;
   const std::string single = join_path(folder, "chat_template.jinja");
-  if (is_file(single)) {
+  KERNELPATH_TRY(single_kind, path_kind(single));
+  if (single_kind != PathKind::kMissing) {
     KERNELPATH_TRY(read, read_template_file(single, "default"));
     templates.push_back(std::move(read));
   }
@@ -49,7 +50,8 @@ Result<std::vector<ChatTemplate>> read_template_files(const std::string& folder)
 
 Result<std::vector<ChatTemplate>> read_config(const std::string& path) {
   std::vector<ChatTemplate> templates;
-  if (!is_file(path)) return templates;
+  KERNELPATH_TRY(kind, path_kind(path));
+  if (kind == PathKind::kMissing) return templates;
   KERNELPATH_TRY(contents, read_file(path, json::Limits{}.max_bytes));
   KERNELPATH_TRY(document, json::parse_object(std::move(contents.text), path));
   const JsonNode config(document.root, "", path);

@@ -96,7 +96,8 @@ Result<void> read_frame(const Processor& processor, const std::string& path,
   bool add_bos = true;
   bool add_eos = false;
   const std::string config_path = join_path(parent_path(path), "tokenizer_config.json");
-  if (is_file(config_path)) {
+  KERNELPATH_TRY(config_kind, path_kind(config_path));
+  if (config_kind != PathKind::kMissing) {
     KERNELPATH_TRY(contents, read_file(config_path, json::Limits{}.max_bytes));
     KERNELPATH_TRY(document, json::parse_object(std::move(contents.text), config_path));
     const JsonNode config(document.root, "", document.file);

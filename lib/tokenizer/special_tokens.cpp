@@ -22,7 +22,8 @@ constexpr std::array<std::string_view, 7> kNamedKeys = {
 Result<std::optional<json::Document>> read_optional(const std::string& folder,
                                                     std::string_view name) {
   const std::string path = join_path(folder, name);
-  if (!is_file(path)) return std::optional<json::Document>();
+  KERNELPATH_TRY(kind, path_kind(path));
+  if (kind == PathKind::kMissing) return std::optional<json::Document>();
   KERNELPATH_TRY(contents, read_file(path, json::Limits{}.max_bytes));
   KERNELPATH_TRY(document, json::parse_object(std::move(contents.text), path));
   return std::optional<json::Document>(std::move(document));

@@ -135,6 +135,7 @@ TEST_F(NanWeights, OneRequestThatMeetsThem_EndsAlone) {
 TEST_F(NanWeights, OnlyRequestThatMeetsThem_IsTheProgramsError) {
   const Outcome outcome = run({model(), "--prompt-tokens", "77", "-n", "2"});
   EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, HasSubstr("no finite largest value"));
 }
 
@@ -332,6 +333,44 @@ TEST(RunFailures, SpecialTokenThatTheVocabularyLacks_IsNamed) {
   EXPECT_EQ(outcome.exit_code, 3) << outcome.out;
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("<|nowhere|>"), HasSubstr("tokenizer_config.json")));
+}
+
+// Files beside the weights that are none.
+TEST(RunFailures, WhatStandsInThePlaceOfTheTokenizersFiles_IsNamed) {
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "generation_config.json"}) {
+    const TemporaryFolder folder;
+    const std::string model = copy_checkpoint(kLlama, folder);
+    std::filesystem::remove(model + "/" + name);
+    std::filesystem::create_directory(model + "/" + name);
+    const Outcome outcome = run({model, "-p", "Hello", "-n", "2"});
+    EXPECT_EQ(outcome.exit_code, 3) << name;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr(std::string(name) + ": "), HasSubstr("folder")));
+  }
+}
+
+// Numbers of config.json that only the runtime reads.
+TEST(RunFailures, NumbersThatNothingCanBeComputedWith_AreNamedInTheirFile) {
+  struct Case {
+    std::string from;
+    std::string to;
+    std::string what;
+  };
+  for (const Case& one :
+       {Case{"\"rms_norm_eps\": 1e-05", "\"rms_norm_eps\": -1", "/rms_norm_eps: must not"},
+        Case{"\"hidden_act\": \"silu\"", "\"hidden_act\": 5", "/hidden_act: must be a str"},
+        Case{"\"logits_scaling\": ", "\"logits_scaling\": 0, \"was\": ",
+             "/logits_scaling: must be greater"},
+        Case{"\"attention_multiplier\": ", "\"attention_multiplier\": Infinity, \"had\": ",
+             "/attention_multiplier: a finite"}}) {
+    const TemporaryFolder folder;
+    const std::string model = copy_checkpoint("granite", folder);
+    replace_in_file(model + "/config.json", one.from, one.to);
+    const Outcome outcome = run({model, "-p", "Hello", "-n", "2"});
+    EXPECT_EQ(outcome.exit_code, 3) << one.what;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr("config.json: " + one.what));
+  }
 }
 
 TEST(RunFailures, MissingTokenizer_IsNamedWhereTextIsGiven) {
