@@ -217,6 +217,7 @@ class GenerationRun {
                                                    end_tokens(tokenizer, answer_->model)));
     KERNELPATH_CHECK_OK(warn(session->model().warnings()));
     announce(session->plan(), options);
+    if (const auto warning = length_warning(request_)) invocation_.log.warn(*warning);
     KERNELPATH_CHECK_OK(check_texts(requests, tokenizer));
     return execute(*session, options, requests, std::move(prompts));
   }

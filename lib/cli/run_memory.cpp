@@ -75,6 +75,16 @@ report::Block plan_table(const runtime::SessionPlan& plan, const comm::Placement
   return table;
 }
 
+std::optional<std::string> length_warning(const engines::Request& request) {
+  const std::int64_t asked = request.deployment.max_model_len.value_or(0);
+  const config::IntField& own = request.model.max_position_embeddings;
+  // A dynamic base is made for longer texts, the others are not.
+  const bool grows = request.model.rope.type.value_or("") == "dynamic";
+  if (!own || asked <= *own || grows) return std::nullopt;
+  return fmt::format("--max-model-len {} is beyond the {} positions that the model is made for",
+                     asked, *own);
+}
+
 std::string memory_line(const runtime::SessionPlan& plan, const runtime::SessionMemory& memory) {
   if (!memory.before || !memory.construction_peak) return "";
   return fmt::format(

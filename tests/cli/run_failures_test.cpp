@@ -235,6 +235,24 @@ TEST(RunFailures, ThreadsThatTheSystemDoesNotGive_AreAResource) {
               AllOf(HasSubstr("no more threads can be started"), HasSubstr("--threads")));
 }
 
+// 64 threads with small stacks start; 2 MiB for each of them is more than the process may have.
+TEST(RunFailures, KernelsMemoryThatTheSystemDoesNotGive_IsAResource) {
+  const Outcome outcome =
+      run_with_limit("-s 256; ulimit -v 180000",
+                     {checkpoint(kLlama), "-p", "Hello", "-n", "1", "--threads", "64"});
+  EXPECT_EQ(outcome.exit_code, 5) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("no memory for 128 MiB of what the matrix kernels"));
+}
+
+TEST(RunFailures, LengthBeyondTheModels_IsAWarning) {
+  const auto err = [](const char* length) {
+    return run({checkpoint(kLlama), "-p", "Hello", "-n", "1", "--max-model-len", length}).err;
+  };
+  EXPECT_THAT(err("513"), HasSubstr("--max-model-len 513 is beyond the 512 positions"));
+  EXPECT_THAT(err("512"), Not(HasSubstr("beyond")));
+}
+
 // More places than requests cost nothing.
 TEST(RunFailures, BatchLargerThanTheRequests_IsAsLargeAsThey) {
   EXPECT_EQ(
