@@ -2,12 +2,17 @@
 
 #include "base/result.h"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
 
 namespace kernelpath {
+
+// Writes all of `text` unless the system refuses; returns how many bytes it took, fewer than all
+// with errno set.
+std::size_t write_as_much_as_fits(int descriptor, std::string_view text);
 
 // A file that is written piece by piece and replaces what stands under its name when it is
 // complete: until then its bytes lie in a temporary file beside it. Follows symbolic links; devices

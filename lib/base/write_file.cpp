@@ -27,17 +27,6 @@ Unexpected write_error(const std::string& path) {
                     .file = path});
 }
 
-// How many bytes were written; fewer than all with errno set.
-std::size_t write_as_much_as_fits(int descriptor, std::string_view text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
-    if (written < 0 && errno != EINTR) break;
-    if (written > 0) done += static_cast<std::size_t>(written);
-  }
-  return done;
-}
-
 std::string temporary_name(const std::string& target) {
   return fmt::format("{}.{}.tmp", target, ::getpid());
 }
@@ -57,6 +46,16 @@ int open_temporary(const std::string& temporary, const struct stat* old) {
 }
 
 }  // namespace
+
+std::size_t write_as_much_as_fits(int descriptor, std::string_view text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
+    if (written < 0 && errno != EINTR) break;
+    if (written > 0) done += static_cast<std::size_t>(written);
+  }
+  return done;
+}
 
 Result<std::unique_ptr<FileWriter>> FileWriter::open(const std::string& path) {
   struct stat status = {};

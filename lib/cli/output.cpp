@@ -17,13 +17,7 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
 }  // namespace
 
 bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
+  return write_as_much_as_fits(fd, text) == text.size();
 }
 
 Result<void> Output::check() const {

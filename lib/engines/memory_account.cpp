@@ -279,4 +279,15 @@ void account_for_weights(const config::ModelConfig& model, const memory::WeightL
   memory.accounts.push_back(account.finish(ledger.rank_bytes));
 }
 
+void resolve_rank_weights(const Request& request, const memory::WeightOptions& options,
+                          const WeightRules& rules, Memory& memory, const NoteStep& note) {
+  const auto ledger = memory::count_weights(request.model, options);
+  if (!ledger) return note(rules.unknown, Severity::kWarn, "", ledger.error().text());
+  account_for_weights(request.model, *ledger, options.load_mtp, memory);
+  note(rules.counted, Severity::kInfo, format_bytes(ledger->rank_bytes),
+       weights_text(*ledger, memory));
+  const std::optional<std::string> over = weights_over_memory(ledger->rank_bytes, request.device);
+  if (over) note(rules.over_memory, Severity::kError, request.device.id, *over);
+}
+
 }  // namespace kernelpath::engines

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "config/model_config.h"
+#include "engines/request.h"
 #include "engines/resolution.h"
 #include "hardware/device.h"
 #include "memory/weights.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -89,6 +91,19 @@ void account_for_pool(std::optional<std::int64_t> device_bytes,
 // layers that draft tokens are loaded too.
 void account_for_weights(const config::ModelConfig& model, const memory::WeightLedger& ledger,
                          bool loads_draft, Memory& memory);
+
+// The rules of an engine that its weights go by.
+struct WeightRules {
+  std::string_view unknown;      // they cannot be counted
+  std::string_view counted;      // so many
+  std::string_view over_memory;  // more than the device has
+};
+// Appends a step to an engine's resolution: a rule, what it is about, and why.
+using NoteStep = std::function<void(std::string_view rule, Severity severity, std::string candidate,
+                                    std::string reason)>;
+// Counts the weights of a rank, accounts for them, and notes what was found.
+void resolve_rank_weights(const Request& request, const memory::WeightOptions& options,
+                          const WeightRules& rules, Memory& memory, const NoteStep& note);
 
 // What the steps of a rank's weights say: "7241732096 parameters, from the config".
 std::string weights_text(const memory::WeightLedger& ledger, const Memory& memory);

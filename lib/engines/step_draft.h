@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace kernelpath::engines {
 
@@ -33,6 +34,22 @@ Step step_of(StepDraftOf<UsualStage> draft, const RuleInfo& rule, std::string_vi
                      .file = draft.file.empty() ? std::string(rule.file) : std::move(draft.file),
                      .version = std::string(rule.version)},
           .stage = draft.stage};
+}
+
+// What notes steps of stage kMemory through an engine's own `append`; an error rejects.
+template <Stage UsualStage>
+auto memory_note(void (*append)(StepDraftOf<UsualStage>, std::vector<Step>&),
+                 std::vector<Step>& steps) {
+  return [append, &steps](std::string_view rule, Severity severity, std::string candidate,
+                          std::string reason) {
+    append({.rule = rule,
+            .stage = Stage::kMemory,
+            .verdict = severity == Severity::kError ? Verdict::kRejected : Verdict::kNoted,
+            .severity = severity,
+            .candidate = std::move(candidate),
+            .reason = std::move(reason)},
+           steps);
+  };
 }
 
 }  // namespace kernelpath::engines

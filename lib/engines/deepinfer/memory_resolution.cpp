@@ -3,7 +3,7 @@
 #include "engines/deepinfer/resolve.h"
 #include "engines/deepinfer/rules.h"
 #include "engines/memory_account.h"
-#include "memory/weights.h"
+#include "engines/step_draft.h"
 
 #include <fmt/format.h>
 
@@ -14,34 +14,15 @@ namespace {
 
 void resolve_weights(const Request& request, const StartUp& run, Memory& memory,
                      std::vector<Step>& steps) {
-  const auto ledger = memory::count_weights(
-      request.model,
+  resolve_rank_weights(
+      request,
       {.parallel = {.tp = 1, .pp = 1, .ep = run.parallel->expert, .attention_dp = true},
        .load_mtp = run.limits->draft_length != 0,
-       .dtype = std::nullopt});
-  if (!ledger) {
-    append_step({.rule = "DI-WEIGHTS-UNKNOWN",
-                 .stage = Stage::kMemory,
-                 .severity = Severity::kWarn,
-                 .reason = ledger.error().text()},
-                steps);
-    return;
-  }
-  account_for_weights(request.model, *ledger, run.limits->draft_length != 0, memory);
-  append_step({.rule = "DI-WEIGHTS",
-               .stage = Stage::kMemory,
-               .candidate = format_bytes(ledger->rank_bytes),
-               .reason = weights_text(*ledger, memory)},
-              steps);
-  const std::optional<std::string> over = weights_over_memory(ledger->rank_bytes, request.device);
-  if (!over) return;
-  append_step({.rule = "DI-WEIGHTS-OVER-MEMORY",
-               .stage = Stage::kMemory,
-               .verdict = Verdict::kRejected,
-               .severity = Severity::kError,
-               .candidate = request.device.id,
-               .reason = *over},
-              steps);
+       .dtype = std::nullopt},
+      {.unknown = "DI-WEIGHTS-UNKNOWN",
+       .counted = "DI-WEIGHTS",
+       .over_memory = "DI-WEIGHTS-OVER-MEMORY"},
+      memory, memory_note(append_step, steps));
 }
 
 // Blocks after the weights and both copies of the state slots; the engine subtracts the peak of its

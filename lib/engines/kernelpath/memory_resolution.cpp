@@ -3,7 +3,7 @@
 #include "engines/kernelpath/resolve.h"
 #include "engines/kernelpath/rules.h"
 #include "engines/memory_account.h"
-#include "memory/weights.h"
+#include "engines/step_draft.h"
 
 #include <fmt/format.h>
 
@@ -14,31 +14,11 @@ namespace {
 
 void resolve_weights(const Request& request, const Launch& launch, Memory& memory,
                      std::vector<Step>& steps) {
-  const auto ledger =
-      memory::count_weights(request.model, {.parallel = {.tp = launch.tp}, .dtype = std::nullopt});
-  if (!ledger) {
-    append_step({.rule = "KP-WEIGHTS-UNKNOWN",
-                 .stage = Stage::kMemory,
-                 .severity = Severity::kWarn,
-                 .reason = ledger.error().text()},
-                steps);
-    return;
-  }
-  account_for_weights(request.model, *ledger, false, memory);
-  append_step({.rule = "KP-WEIGHTS",
-               .stage = Stage::kMemory,
-               .candidate = format_bytes(ledger->rank_bytes),
-               .reason = weights_text(*ledger, memory)},
-              steps);
-  const std::optional<std::string> over = weights_over_memory(ledger->rank_bytes, request.device);
-  if (!over) return;
-  append_step({.rule = "KP-WEIGHTS-OVER-MEMORY",
-               .stage = Stage::kMemory,
-               .verdict = Verdict::kRejected,
-               .severity = Severity::kError,
-               .candidate = request.device.id,
-               .reason = *over},
-              steps);
+  resolve_rank_weights(request, {.parallel = {.tp = launch.tp}, .dtype = std::nullopt},
+                       {.unknown = "KP-WEIGHTS-UNKNOWN",
+                        .counted = "KP-WEIGHTS",
+                        .over_memory = "KP-WEIGHTS-OVER-MEMORY"},
+                       memory, memory_note(append_step, steps));
 }
 
 std::optional<std::int64_t> sequence_tokens(const Request& request) {

@@ -5,7 +5,7 @@
 #include "engines/sglang/attention_ranks.h"
 #include "engines/sglang/rule_ids.h"
 #include "engines/sglang/run.h"
-#include "memory/weights.h"
+#include "engines/step_draft.h"
 
 #include <fmt/format.h>
 
@@ -41,30 +41,20 @@ class Ledger {
   }
 
   void note(std::string_view rule, Severity severity, std::string candidate, std::string reason) {
-    append_step({.rule = rule,
-                 .stage = Stage::kMemory,
-                 .verdict = severity == Severity::kError ? Verdict::kRejected : Verdict::kNoted,
-                 .severity = severity,
-                 .candidate = std::move(candidate),
-                 .reason = std::move(reason)},
-                steps_);
+    memory_note(append_step, steps_)(rule, severity, std::move(candidate), std::move(reason));
   }
 
   void count_weights() {
-    const std::string algorithm = launch().text("speculative_algorithm");
-    const auto ledger = memory::count_weights(
-        run_.request.model, {.parallel = {.tp = launch().size("tp_size"),
-                                          .pp = launch().size("pp_size"),
-                                          .ep = launch().size("ep_size"),
-                                          .attention_dp = launch().attention_dp()},
-                             .load_mtp = algorithm == "EAGLE",
-                             .dtype = launch().model().dtype});
-    if (!ledger) return note(kWeightsUnknown, Severity::kWarn, "", ledger.error().text());
-    account_for_weights(run_.request.model, *ledger, algorithm == "EAGLE", memory_);
-    note(kWeights, Severity::kInfo, format_bytes(ledger->rank_bytes),
-         weights_text(*ledger, memory_));
-    const auto over = weights_over_memory(ledger->rank_bytes, run_.request.device);
-    if (over) note(kWeightsOverMemory, Severity::kError, run_.request.device.id, *over);
+    resolve_rank_weights(
+        run_.request,
+        {.parallel = {.tp = launch().size("tp_size"),
+                      .pp = launch().size("pp_size"),
+                      .ep = launch().size("ep_size"),
+                      .attention_dp = launch().attention_dp()},
+         .load_mtp = launch().text("speculative_algorithm") == "EAGLE",
+         .dtype = launch().model().dtype},
+        {.unknown = kWeightsUnknown, .counted = kWeights, .over_memory = kWeightsOverMemory},
+        memory_, memory_note(append_step, steps_));
   }
 
   // The share of layers of the stage that has most.

@@ -3,10 +3,10 @@
 #include "base/checked.h"
 #include "base/units.h"
 #include "engines/memory_account.h"
+#include "engines/step_draft.h"
 #include "engines/trtllm/kv_cache.h"
 #include "engines/trtllm/rules_engine.h"
 #include "memory/state.h"
-#include "memory/weights.h"
 
 #include <fmt/format.h>
 
@@ -28,38 +28,18 @@ KvDeployment kv_deployment(const LayerContext& context) {
 void resolve_weights(const LayerContext& context, Memory& memory, std::vector<Step>& steps) {
   const Arguments& arguments = context.arguments;
   const std::string dtype = arguments.text("dtype").value_or("auto");
-  const auto ledger = memory::count_weights(
-      context.request.model,
+  resolve_rank_weights(
+      context.request,
       {.parallel = {.tp = arguments.integer("tensor_parallel_size").value_or(1),
                     .pp = arguments.integer("pipeline_parallel_size").value_or(1),
                     .ep = arguments.integer("moe_expert_parallel_size").value_or(1),
                     .attention_dp = arguments.flag("enable_attention_dp")},
        .load_mtp = arguments.text("speculative_config.decoding_type") == "MTP",
-       .dtype = dtype == "auto" ? std::nullopt : std::optional(dtype)});
-  if (!ledger) {
-    append_engine_step({.rule = "TRT-WEIGHTS-UNKNOWN",
-                        .stage = Stage::kMemory,
-                        .severity = Severity::kWarn,
-                        .reason = ledger.error().text()},
-                       steps);
-    return;
-  }
-  account_for_weights(context.request.model, *ledger,
-                      arguments.text("speculative_config.decoding_type") == "MTP", memory);
-  append_engine_step({.rule = "TRT-WEIGHTS",
-                      .stage = Stage::kMemory,
-                      .candidate = format_bytes(ledger->rank_bytes),
-                      .reason = weights_text(*ledger, memory)},
-                     steps);
-  const auto over = weights_over_memory(ledger->rank_bytes, context.request.device);
-  if (!over) return;
-  append_engine_step({.rule = "TRT-WEIGHTS-OVER-MEMORY",
-                      .stage = Stage::kMemory,
-                      .verdict = Verdict::kRejected,
-                      .severity = Severity::kError,
-                      .candidate = context.request.device.id,
-                      .reason = *over},
-                     steps);
+       .dtype = dtype == "auto" ? std::nullopt : std::optional(dtype)},
+      {.unknown = "TRT-WEIGHTS-UNKNOWN",
+       .counted = "TRT-WEIGHTS",
+       .over_memory = "TRT-WEIGHTS-OVER-MEMORY"},
+      memory, memory_note(append_engine_step, steps));
 }
 
 // Attention layers of the first stage, by their index in the model.
