@@ -40,8 +40,8 @@ Step step_of(StepDraftOf<UsualStage> draft, const RuleInfo& rule, std::string_vi
 template <Stage UsualStage>
 auto memory_note(void (*append)(StepDraftOf<UsualStage>, std::vector<Step>&),
                  std::vector<Step>& steps) {
-  return [append, &steps](std::string_view rule, Severity severity, std::string candidate,
-                          std::string reason) {
+  return [append, &steps](std::string_view rule, Severity severity, std::string&& candidate,
+                          std::string&& reason) {
     append({.rule = rule,
             .stage = Stage::kMemory,
             .verdict = severity == Severity::kError ? Verdict::kRejected : Verdict::kNoted,
