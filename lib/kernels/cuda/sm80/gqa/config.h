@@ -20,11 +20,11 @@ struct DecodeConfig {
   static constexpr int kChunks = kRowBytes / 16;  // what one cp.async and one ldmatrix row moves
   static constexpr int kTileTokens = 16;          // the M of an MMA
 
-  // Weights may grow to kMostWeight before the maximum that they are relative to is renewed, and it
-  // is kHeadroom (base 2) above the largest score then. In nvfp4, weights are multiplied with block
-  // scales up to 448 in f16.
+  // Scores may pass the maximum that weights are relative to by kLag (base 2) before it is renewed,
+  // and it is kHeadroom above the largest score then. Together they are 8; in nvfp4, weights are
+  // multiplied with block scales up to 448 in f16.
   static constexpr float kHeadroom = kNvfp4 ? 2.0F : 0.0F;
-  static constexpr float kMostWeight = kNvfp4 ? 64.0F : 256.0F;
+  static constexpr float kLag = 8.0F - kHeadroom;
 
   // A warp's step: as many tiles as make 8 kB of K and V, so that what a step costs besides its
   // arithmetic is spread over many tokens and tiles wait for each other less. Several row tiles
@@ -52,8 +52,6 @@ struct DecodeConfig {
   // has arrived: with all places of eight warps under way at all times the device reads more
   // slowly. (nvfp4, which waits for its arithmetic, has a loop of its own.)
   static constexpr bool kFillsAtOnce = kWarps == 4;
-  // Whether nvfp4 has the registers for the queries of two segments.
-  static constexpr bool kFetchesEarly = Dim * RowTiles <= 128;
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kRingBytes = kWarps * kStages * kStepBytes;
 

@@ -32,10 +32,10 @@ __device__ inline SegmentOutput output_of(const DecodeKernelParams& params,
 }
 
 // Fragments of Q^T as they are stored; prepare_queries() makes them ready. Apart, so that the reads
-// run while the item before is computed or merged.
+// run while the item before is merged.
 template <class Config>
 __device__ inline void fetch_queries(const DecodeKernelParams& params, const SegmentOutput& out,
-                                     int lane, QueryFragments<Config>& q) {
+                                     int lane, WarpState<Config>& state) {
 #pragma unroll
   for (int n = 0; n < Config::kRowTiles; ++n) {
     const int row = row_of_column<Config>(n, lane / 4);
@@ -49,20 +49,8 @@ __device__ inline void fetch_queries(const DecodeKernelParams& params, const Seg
       for (int r = 0; r < 2; ++r) {
         const int element = query_element<Config>(k, r, lane & 3);
         const bool exists = row < out.rows.rows && element < params.head_dim;
-        q[k][n][r] = exists ? *reinterpret_cast<const std::uint32_t*>(from + element) : 0;
+        state.q[k][n][r] = exists ? *reinterpret_cast<const std::uint32_t*>(from + element) : 0;
       }
-    }
-  }
-}
-
-template <class Config>
-__device__ inline void take_queries(const QueryFragments<Config>& q, WarpState<Config>& state) {
-#pragma unroll
-  for (int k = 0; k < WarpState<Config>::kDimTiles; ++k) {
-#pragma unroll
-    for (int n = 0; n < Config::kRowTiles; ++n) {
-      state.q[k][n][0] = q[k][n][0];
-      state.q[k][n][1] = q[k][n][1];
     }
   }
 }
@@ -209,13 +197,27 @@ struct WarpWork {
   WarpState<Config> state;
 };
 
+// Ends a segment and moves to the next one, whose queries are asked for before the merge.
+template <class Config>
+__device__ inline void finish_and_fetch(const DecodeKernelParams& params, SegmentOutput& out,
+                                        WarpWork<Config>& work) {
+  const Segment done = work.segment;
+  const SegmentOutput done_out = out;
+  advance(params.shape, params.requests, work.segment);
+  if (work.segment.valid()) {
+    out = output_of<Config>(params, work.segment);
+    fetch_queries<Config>(params, out, work.lane, work.state);
+  }
+  finish_segment<Config>(params, done, done_out, work.state, work.merge);
+}
+
 // Computes all segments, where memory is the limit. Places of the ring that wait to be filled are
 // filled at once at the end of a segment: the merge should not find the memory idle.
 template <class Config>
 __device__ inline void attend_segments(const DecodeKernelParams& params, WarpWork<Config>& work) {
   Segment& segment = work.segment;
   SegmentOutput out = output_of<Config>(params, segment);
-  fetch_queries<Config>(params, out, work.lane, work.state.q);
+  fetch_queries<Config>(params, out, work.lane, work.state);
   int empty = Config::kStages;
   bool started = false;
   while (segment.valid()) {
@@ -256,14 +258,7 @@ __device__ inline void attend_segments(const DecodeKernelParams& params, WarpWor
       empty = 1;
       step += Config::kWarps;
     }
-    const Segment done = segment;
-    const SegmentOutput done_out = out;
-    advance(params.shape, params.requests, segment);
-    if (segment.valid()) {
-      out = output_of<Config>(params, segment);
-      fetch_queries<Config>(params, out, work.lane, work.state.q);
-    }
-    finish_segment<Config>(params, done, done_out, work.state, work.merge);
+    finish_and_fetch<Config>(params, out, work);
   }
 }
 
@@ -302,36 +297,21 @@ __device__ inline void attend_steps(const DecodeKernelParams& params, const Segm
 }
 
 // The same as attend_segments() where the arithmetic is the limit: a step is asked for when the one
-// before it is worked on, and a segment's queries while the segment before it is, where registers
-// allow.
+// before it is worked on.
 template <class Config>
 __device__ inline void attend_busy_segments(const DecodeKernelParams& params,
                                             WarpWork<Config>& work) {
-  SegmentOutput out = output_of<Config>(params, work.segment);
-  QueryFragments<Config> ahead;
-  QueryFragments<Config>& queries = Config::kFetchesEarly ? ahead : work.state.q;
-  fetch_queries<Config>(params, out, work.lane, queries);
+  Segment& segment = work.segment;
+  SegmentOutput out = output_of<Config>(params, segment);
+  fetch_queries<Config>(params, out, work.lane, work.state);
   work.loader.issue(work.ring.take_free());
-  while (work.segment.valid()) {
-    if constexpr (Config::kFetchesEarly) take_queries<Config>(queries, work.state);
+  while (segment.valid()) {
+    const SegmentSteps steps =
+        steps_of<Config>(params.shape, work.tile_tokens, segment, work.warp, work.turn);
     prepare_queries<Config>(params, out, work.lane, work.state);
     work.state.clear();
-    Segment next = work.segment;
-    SegmentOutput next_out;
-    const auto look_ahead = [&] {
-      advance(params.shape, params.requests, next);
-      if (!next.valid()) return;
-      next_out = output_of<Config>(params, next);
-      fetch_queries<Config>(params, next_out, work.lane, queries);
-    };
-    if constexpr (Config::kFetchesEarly) look_ahead();
-    const SegmentSteps steps =
-        steps_of<Config>(params.shape, work.tile_tokens, work.segment, work.warp, work.turn);
     attend_steps<Config>(params, out.rows, steps, work);
-    if constexpr (!Config::kFetchesEarly) look_ahead();
-    finish_segment<Config>(params, work.segment, out, work.state, work.merge);
-    work.segment = next;
-    out = next_out;
+    finish_and_fetch<Config>(params, out, work);
   }
 }
 

@@ -12,18 +12,15 @@ inline constexpr float kLn2 = 0.6931471805599453F;
 // f16 it would overflow together with block scales from 4 on.
 inline constexpr float kE2m1Factor = 16384.0F;
 
-// Fragments of Q^T: [step of 16 elements][row tile].
-template <class Config>
-using QueryFragments = std::uint32_t[Config::kDim / 16][Config::kRowTiles][2];
-
 template <class Config>
 struct WarpState {
   static constexpr int kDimTiles = Config::kDim / 16;
   static constexpr int kRowTiles = Config::kRowTiles;
-  QueryFragments<Config> q;
+  // Fragments of Q^T: [step of 16 elements][row tile].
+  std::uint32_t q[kDimTiles][kRowTiles][2];
   float o[kDimTiles][kRowTiles][4];
-  // Of this lane's columns 2t and 2t + 1 of each row tile. The maximum may lag behind, as
-  // Config::kMostWeight says; the sum is of this lane's tokens only.
+  // Of this lane's columns 2t and 2t + 1 of each row tile. The maximum may lag behind by
+  // Config::kLag; the sum is of this lane's tokens only.
   float maximum[kRowTiles][2];
   float base[kRowTiles][2];  // the maximum, or 0 where no token has been seen
   float sum[kRowTiles][2];

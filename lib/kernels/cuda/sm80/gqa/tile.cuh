@@ -118,8 +118,8 @@ __device__ inline float cap_score(float x, float cap_log2) {
   return copysignf(cap_log2 * __fdividef(1.0F - e, 1.0F + e), x);
 }
 
-// The maximum that weights are relative to is renewed only when weights pass Config::kMostWeight:
-// most steps need neither its reduction nor a rescaling of O.
+// The maximum that weights are relative to is renewed only when a score passes it by Config::kLag:
+// weights stay below 256, and most steps need neither its reduction nor a rescaling of O.
 template <class Config, int Tiles>
 using TileScores = float[Tiles][Config::kRowTiles][4];
 
@@ -174,31 +174,41 @@ __device__ inline void cap_scores(const WarpState<Config>& state, float softcap,
   }
 }
 
-// The weights of all scores and their sums in this lane; whether one may be too large: none is
-// larger than a sum.
+// The exponents of all weights, and whether one of this lane's is too large.
 template <class Config, int Tiles>
-__device__ inline bool weigh_scores(const WarpState<Config>& state,
-                                    const TileScores<Config, Tiles>& s,
-                                    TileScores<Config, Tiles>& weights,
-                                    float (&sums)[Config::kRowTiles][2]) {
-  bool high = false;
+__device__ inline bool exponents(const WarpState<Config>& state, const TileScores<Config, Tiles>& s,
+                                 TileScores<Config, Tiles>& x) {
+  float largest = -INFINITY;
 #pragma unroll
-  for (int n = 0; n < Config::kRowTiles; ++n) {
-    sums[n][0] = 0.0F;
-    sums[n][1] = 0.0F;
+  for (int t = 0; t < Tiles; ++t) {
 #pragma unroll
-    for (int t = 0; t < Tiles; ++t) {
+    for (int n = 0; n < Config::kRowTiles; ++n) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float weight =
-            exp2_fast(fmaf(s[t][n][i], state.scale[n][i & 1], -state.base[n][i & 1]));
-        weights[t][n][i] = weight;
-        sums[n][i & 1] += weight;
+        x[t][n][i] = fmaf(s[t][n][i], state.scale[n][i & 1], -state.base[n][i & 1]);
+        largest = fmaxf(largest, x[t][n][i]);
       }
     }
-    high = high || sums[n][0] > Config::kMostWeight || sums[n][1] > Config::kMostWeight;
   }
-  return high;
+  return largest > Config::kLag;
+}
+
+// The weights of a tile as fragments of P^T, from their exponents; adds them to the sums.
+template <class Config>
+__device__ inline void weights_of(float (&x)[Config::kRowTiles][4], WarpState<Config>& state,
+                                  std::uint32_t (&p)[Config::kRowTiles][2]) {
+#pragma unroll
+  for (int n = 0; n < Config::kRowTiles; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      x[n][i] = exp2_fast(x[n][i]);
+      state.sum[n][i & 1] += x[n][i];
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      p[n][half] = transpose_matrix(pack_16<kUsesBf16<Config>>(x[n][half * 2], x[n][half * 2 + 1]));
+    }
+  }
 }
 
 // Scores, softmax and values of so many tiles. With Plain, all rows see all of their tokens, and
@@ -230,27 +240,16 @@ __device__ inline void attend_tiles(const DecodeKernelParams& params, const Requ
       }
     }
   }
-  TileScores<Config, Tiles> weights;
-  float sums[Config::kRowTiles][2];
-  const bool high = weigh_scores<Config, Tiles>(state, s, weights, sums);
+  TileScores<Config, Tiles> x;
+  const bool high = exponents<Config, Tiles>(state, s, x);
   if (__any_sync(~0U, high) || state.unset) {
     renew_maximum<Config, Tiles>(state, s);
-    weigh_scores<Config, Tiles>(state, s, weights, sums);
-  }
-#pragma unroll
-  for (int n = 0; n < Config::kRowTiles; ++n) {
-    state.sum[n][0] += sums[n][0];
-    state.sum[n][1] += sums[n][1];
+    exponents<Config, Tiles>(state, s, x);
   }
 #pragma unroll
   for (int t = 0; t < Tiles; ++t) {
     std::uint32_t p[Config::kRowTiles][2];
-#pragma unroll
-    for (int n = 0; n < Config::kRowTiles; ++n) {
-      const float(&w)[4] = weights[t][n];
-      p[n][0] = transpose_matrix(pack_16<kUsesBf16<Config>>(w[0], w[1]));
-      p[n][1] = transpose_matrix(pack_16<kUsesBf16<Config>>(w[2], w[3]));
-    }
+    weights_of<Config>(x[t], state, p);
     if constexpr (kIsNvfp4<Config>) {
       weigh_codes<Config, Tiles>(state, place, t, lane, p);
     } else {
