@@ -133,8 +133,10 @@ struct Segment {
   std::int32_t item = 0;   // within the request: KV head * blocks + block
   std::int32_t first = 0;
   std::int32_t last = 0;
-  // The cost from the item's first tile to the end of the share; the share is over where it is 0.
+  // The cost from the item's first tile to the end of what is taken in order; that is over where it
+  // is 0.
   std::int32_t rest = 0;
+  std::int32_t leads = 0;       // taken out of turn: the worker's `then` follows
   std::int64_t item_begin = 0;  // the cost before the item
 
   [[nodiscard]] constexpr std::int32_t kv_head() const {
@@ -145,6 +147,8 @@ struct Segment {
   }
   [[nodiscard]] constexpr bool valid() const { return rest > 0; }
   [[nodiscard]] constexpr bool whole() const { return first == 0 && last == request.tiles; }
+  // The last part of an item that other workers began.
+  [[nodiscard]] constexpr bool ends_item() const { return first > 0 && last == request.tiles; }
 };
 
 // The tokens of a segment that exist and that some query sees.
@@ -167,10 +171,15 @@ constexpr std::int32_t first_run_token(const PlanShape& shape, TokenRange tokens
 }
 
 // Where a worker begins: the record that it reads first.
+//
+// A share may end inside an item, whose last part another worker has. Its part comes first and the
+// rest follows in order: parts that others merge are there long before the launch ends, and nobody
+// who waits for one keeps one back.
 struct WorkerPlan {
   Segment segment = {};
   std::int64_t total = 0;
   std::int32_t tile_tokens = 0;
+  Segment then = {};  // after a segment that leads
 };
 
 // The first request whose work ends after `cost` < total, among `requests` with first_cost set.
@@ -191,30 +200,73 @@ constexpr std::int32_t find_request(const RequestPlan* requests, std::int32_t nu
 
 constexpr std::int32_t smaller(std::int32_t a, std::int32_t b) { return a < b ? a : b; }
 
+// An item on the line.
+struct ItemPlace {
+  std::int32_t request = 0;
+  std::int32_t item = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+constexpr ItemPlace item_place(const PlanShape& shape, const RequestPlan* requests,
+                               std::int32_t num_requests, std::int64_t cost) {
+  ItemPlace place;
+  // Requests without items cost nothing: the last of those that begin here has the work.
+  place.request = find_request(requests, num_requests, cost);
+  const RequestPlan& request = requests[place.request];
+  const std::int64_t each = item_cost(shape, request);
+  place.item = static_cast<std::int32_t>((cost - request.first_cost) / each);
+  place.begin = request.first_cost + place.item * each;
+  place.end = place.begin + each;
+  return place;
+}
+
+// The first segment of the run [begin, end), which begins in the item at `place`.
+constexpr Segment first_segment(const PlanShape& shape, const RequestPlan* requests,
+                                const ItemPlace& place, std::int64_t begin, std::int64_t end) {
+  Segment segment;
+  segment.index = place.request;
+  segment.request = requests[place.request];
+  segment.item = place.item;
+  segment.item_begin = place.begin;
+  const auto skipped = static_cast<std::int32_t>(begin - place.begin) - shape.item_charge;
+  segment.first = skipped > 0 ? skipped : 0;
+  segment.rest = static_cast<std::int32_t>(end - place.begin) - shape.item_charge;
+  segment.last = smaller(segment.request.tiles, segment.rest);
+  return segment;
+}
+
 constexpr WorkerPlan plan_worker(const PlanShape& shape, const RequestPlan* requests,
                                  std::int32_t num_requests, std::int64_t total,
                                  std::int32_t worker) {
-  WorkerPlan plan{.segment = {}, .total = total, .tile_tokens = shape.tile_tokens};
+  WorkerPlan plan;
+  plan.total = total;
+  plan.tile_tokens = shape.tile_tokens;
   const std::int64_t begin = share_begin(total, shape.workers, worker);
-  const std::int64_t end = share_begin(total, shape.workers, worker + 1);
+  std::int64_t end = share_begin(total, shape.workers, worker + 1);
   if (begin >= end) return plan;
-  Segment& segment = plan.segment;
-  // Requests without items cost nothing: the last of those that begin here has the work.
-  segment.index = find_request(requests, num_requests, begin);
-  segment.request = requests[segment.index];
-  const std::int64_t inside = begin - segment.request.first_cost;
-  const std::int64_t each = item_cost(shape, segment.request);
-  segment.item = static_cast<std::int32_t>(inside / each);
-  segment.item_begin = segment.request.first_cost + segment.item * each;
-  const auto skipped = static_cast<std::int32_t>(inside - segment.item * each) - shape.item_charge;
-  segment.first = skipped > 0 ? skipped : 0;
-  segment.rest = static_cast<std::int32_t>(end - segment.item_begin) - shape.item_charge;
-  segment.last = smaller(segment.request.tiles, segment.rest);
+  const ItemPlace first = item_place(shape, requests, num_requests, begin);
+  Segment leading;
+  if (first.end < end) {
+    const ItemPlace last = item_place(shape, requests, num_requests, end - 1);
+    if (last.end > end) {
+      leading = first_segment(shape, requests, last, last.begin, end);
+      leading.leads = 1;
+      end = last.begin;
+    }
+  }
+  plan.then = first_segment(shape, requests, first, begin, end);
+  // Of an item that is charged for, a share may hold nothing but the charge.
+  plan.segment = leading.valid() ? leading : plan.then;
   return plan;
 }
 
-// The worker's next segment, or none where its share is over.
-constexpr void advance(const PlanShape& shape, const RequestPlan* requests, Segment& segment) {
+// The worker's next segment, or none where its share is over. `then`: of its plan.
+constexpr void advance(const PlanShape& shape, const RequestPlan* requests, const Segment& then,
+                       Segment& segment) {
+  if (segment.leads != 0) {
+    segment = then;
+    return;
+  }
   const std::int32_t cost = segment.request.tiles + shape.item_charge;
   segment.rest -= cost;
   if (segment.rest <= 0) return;
@@ -244,7 +296,7 @@ constexpr ItemOwners item_owners(const PlanShape& shape, const Segment& segment,
 }
 
 // Where a worker keeps the partial result of a shared item: at most one of its segments begins
-// inside an item (its first), and at most one ends inside the item that it began.
+// inside an item, and at most one ends inside the item that it began.
 constexpr std::int32_t partial_slot(std::int32_t worker, bool begins_item) {
   return worker * 2 + (begins_item ? 1 : 0);
 }

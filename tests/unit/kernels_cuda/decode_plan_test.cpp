@@ -51,32 +51,37 @@ Batch random_batch() {
   return batch;
 }
 
-// Every segment of every worker, in order.
+// Every segment of every worker, in the order in which each computes its own.
 template <class Visit>
 void for_each_segment(const Batch& batch, Visit visit) {
   for (std::int32_t worker = 0; worker < batch.shape.workers; ++worker) {
-    Segment segment =
+    const WorkerPlan plan =
         plan_worker(batch.shape, batch.requests.data(),
-                    static_cast<std::int32_t>(batch.requests.size()), batch.total, worker)
-            .segment;
-    for (; segment.valid(); advance(batch.shape, batch.requests.data(), segment)) {
+                    static_cast<std::int32_t>(batch.requests.size()), batch.total, worker);
+    Segment segment = plan.segment;
+    for (; segment.valid(); advance(batch.shape, batch.requests.data(), plan.then, segment)) {
       visit(worker, segment);
     }
   }
 }
 
-RC_GTEST_PROP(DecodePlan, Segments_CoverEveryTileOfEveryItemOnceInOrder, ()) {
+using Item = std::pair<std::int32_t, std::int32_t>;  // request and item within it
+
+RC_GTEST_PROP(DecodePlan, Segments_CoverEveryTileOfEveryItemOnce, ()) {
   const Batch batch = random_batch();
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> next_tile;
+  std::map<Item, std::map<std::int32_t, std::int32_t>> parts;  // by first tile: the tile behind
   for_each_segment(batch, [&](std::int32_t /*worker*/, const Segment& segment) {
-    std::int32_t& next = next_tile[{segment.index, segment.item}];
-    RC_ASSERT(segment.first == next);
     RC_ASSERT(segment.last > segment.first);
-    next = segment.last;
+    RC_ASSERT((parts[{segment.index, segment.item}].emplace(segment.first, segment.last).second));
   });
   for (std::size_t r = 0; r < batch.requests.size(); ++r) {
     for (std::int32_t item = 0; item < items_of(batch.shape, batch.requests[r]); ++item) {
-      RC_ASSERT((next_tile[{static_cast<std::int32_t>(r), item}]) == batch.requests[r].tiles);
+      std::int32_t next = 0;
+      for (const auto& [first, last] : parts[{static_cast<std::int32_t>(r), item}]) {
+        RC_ASSERT(first == next);
+        next = last;
+      }
+      RC_ASSERT(next == batch.requests[r].tiles);
     }
   }
 }
@@ -113,36 +118,59 @@ RC_GTEST_PROP(DecodePlan, SharedItems_AreKnownByAllTheirOwners, ()) {
   });
 }
 
-// Who ends an item that others began waits for their parts, after everything else that it does.
-// That ends because it is nobody's second task, and because it waits for lower workers only.
-RC_GTEST_PROP(DecodePlan, SharedItems_AreEndedByFirstSegments, ()) {
+// Who ends an item that others began waits for their parts. That ends because parts that others
+// wait for are the first that a worker computes, because each ends one item at most, and because it
+// waits for lower workers only.
+RC_GTEST_PROP(DecodePlan, PartsThatOthersMerge_AreComputedFirst, ()) {
   const Batch batch = random_batch();
   std::int32_t last_worker = -1;
+  int ended = 0;
   for_each_segment(batch, [&](std::int32_t worker, const Segment& segment) {
     const bool is_first = worker != last_worker;
+    if (is_first) ended = 0;
     last_worker = worker;
+    const ItemOwners owners = item_owners(batch.shape, segment, batch.total);
+    if (segment.last < segment.request.tiles) RC_ASSERT(is_first);
     if (segment.first == 0) return;
-    RC_ASSERT(is_first);
-    RC_ASSERT(item_owners(batch.shape, segment, batch.total).last >= worker);
-    RC_ASSERT(item_owners(batch.shape, segment, batch.total).first < worker);
+    RC_ASSERT(owners.last >= worker);
+    RC_ASSERT(owners.first < worker);
+    if (segment.last == segment.request.tiles) RC_ASSERT(++ended == 1);
   });
 }
 
-RC_GTEST_PROP(DecodePlan, SegmentTokens_AreTheItemsTokensOnceInOrder, ()) {
-  const Batch batch = random_batch();
-  std::int32_t next = 0;
-  for_each_segment(batch, [&](std::int32_t /*worker*/, const Segment& segment) {
-    const TokenRange seen = request_tokens(batch.shape, segment.request);
-    const TokenRange own = segment_tokens(batch.shape, batch.shape.tile_tokens, segment);
-    if (seen.empty()) {
-      RC_ASSERT(own.empty());
-      return;
-    }
-    if (segment.first == 0) next = seen.first;
-    RC_ASSERT(own.first == next);
-    next = own.last;
-    if (segment.last == segment.request.tiles) RC_ASSERT(next == seen.last);
+TEST(DecodePlan, PartThatAnotherMerges_ComesFirstAndTheRestInOrder) {
+  Batch batch{.shape = {.tile_tokens = 64, .workers = 3}, .requests = {}};
+  for (int i = 0; i < 9; ++i) batch.add(64 * 4, 1);
+  batch.add(64 * 9, 1);  // 45 tiles, 15 for each worker
+  std::vector<std::tuple<std::int32_t, std::int32_t, std::int32_t>> second;
+  for_each_segment(batch, [&](std::int32_t worker, const Segment& segment) {
+    if (worker == 1) second.emplace_back(segment.index, segment.first, segment.last);
   });
+  EXPECT_EQ(second, (std::vector<std::tuple<std::int32_t, std::int32_t, std::int32_t>>{
+                        {7, 0, 2}, {3, 3, 4}, {4, 0, 4}, {5, 0, 4}, {6, 0, 4}}));
+}
+
+RC_GTEST_PROP(DecodePlan, SegmentTokens_AreTheItemsTokensOnce, ()) {
+  const Batch batch = random_batch();
+  std::map<Item, std::map<std::int32_t, Segment>> parts;  // by first tile
+  for_each_segment(batch, [&](std::int32_t /*worker*/, const Segment& segment) {
+    parts[{segment.index, segment.item}].emplace(segment.first, segment);
+  });
+  for (const auto& [item, segments] : parts) {
+    const TokenRange seen =
+        request_tokens(batch.shape, batch.requests[static_cast<std::size_t>(item.first)]);
+    std::int32_t next = seen.first;
+    for (const auto& [first, segment] : segments) {
+      const TokenRange own = segment_tokens(batch.shape, batch.shape.tile_tokens, segment);
+      if (seen.empty()) {
+        RC_ASSERT(own.empty());
+        continue;
+      }
+      RC_ASSERT(own.first == next);
+      next = own.last;
+    }
+    if (!seen.empty()) RC_ASSERT(next == seen.last);
+  }
 }
 
 RC_GTEST_PROP(DecodePlan, FirstRuns_AreThoseOfTheStepsFromTheFirstOn, ()) {
@@ -215,6 +243,7 @@ TEST(DecodePlan, EmptyAndPaddedRequests_HaveOneTileOrNone) {
   for_each_segment(batch, [&](std::int32_t /*worker*/, const Segment& segment) {
     items.emplace_back(segment.index, segment.item);
   });
+  std::sort(items.begin(), items.end());
   EXPECT_EQ(items,
             (std::vector<std::tuple<std::int32_t, std::int32_t>>{{0, 0}, {0, 1}, {3, 0}, {3, 1}}));
 }

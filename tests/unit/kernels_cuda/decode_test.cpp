@@ -310,11 +310,59 @@ TEST_F(CudaDecode, PagesBeyondTwoGib_AreAddressedWith64Bits) {
   expect_close(on_gpu.output(), on_gpu.reference(), 6e-3F);
 }
 
+// Few items, each shared by many blocks; and many, of which blocks take whole ones, too.
 TEST_F(CudaDecode, EqualInputs_GiveEqualBits) {
-  PagedCase paged(heads(32, 8, 128), {{1, 3000}, {1, 17}, {1, 9000}, {1, 500}},
-                  {.type = DataType::kBf16});
-  GpuCase on_gpu(paged, device);
-  expect_equal_bits(on_gpu, [](GpuCase& one) { one.run(); });
+  std::vector<Lengths> many;
+  for (int i = 0; i < 64; ++i) many.push_back({1, 900 + 13 * i});
+  for (const auto& lengths :
+       {std::vector<Lengths>{{1, 3000}, {1, 17}, {1, 9000}, {1, 500}}, many}) {
+    PagedCase paged(heads(32, 8, 128), lengths, {.type = DataType::kBf16});
+    GpuCase on_gpu(paged, device);
+    expect_equal_bits(on_gpu, [](GpuCase& one) { one.run(); });
+    expect_close(on_gpu.output(), on_gpu.reference(), 6e-3F);
+  }
+}
+
+// A share of several items: the part that another block merges, the end of an item that others
+// began, and whole ones.
+TEST_F(CudaDecode, SharesOfManyItems_AgreeWithTheReference) {
+  const std::vector<Lengths> lengths{{1, 150}, {1, 310}, {1, 64}, {1, 257}, {2, 100}};
+  for (const std::int64_t dim : {64, 128, 256}) {
+    for (const DataType type : {DataType::kBf16, DataType::kFp8E4m3, DataType::kNvfp4}) {
+      PagedCase paged(heads(8, 4, dim), lengths, {.type = type});
+      for (const int workers : {2, 3, 5}) {
+        expect_reference(paged, device, DataType::kBf16, {.tile_tokens = 64, .workers = workers});
+      }
+    }
+  }
+}
+
+// Launches read the plan while the launch before them still runs: each must find its own.
+TEST_F(CudaDecode, PlansInOneWorkspace_FollowEachOther) {
+  std::vector<Lengths> many;
+  for (int i = 0; i < 48; ++i) many.push_back({1, 700 + 29 * i});
+  PagedCase few_case(heads(8, 2, 128), {{1, 20'000}, {1, 60}}, {.type = DataType::kBf16}, 1);
+  PagedCase many_case(heads(8, 2, 128), many, {.type = DataType::kBf16}, 2);
+  GpuCase few(few_case, device);
+  GpuCase several(many_case, device);
+  few.run();
+  several.run();
+  const auto few_bits = few.bits();
+  const auto several_bits = several.bits();
+  few.workspace = several.workspace;
+  auto stream = cuda::Stream::create();
+  expect_ok(stream);
+  few.poison_output();
+  several.poison_output();
+  for (int i = 0; i < 50; ++i) {
+    for (GpuCase* one : {&few, &several}) {
+      one->enqueue(stream->view());
+      expect_ok(cuda::launch_decode(one->params, device, one->workspace, stream->view()));
+    }
+  }
+  expect_ok(stream->wait());
+  EXPECT_EQ(few.bits(), few_bits);
+  EXPECT_EQ(several.bits(), several_bits);
 }
 
 TEST_F(CudaDecode, CountersOfAnAbortedLaunch_AreResetByThePlan) {

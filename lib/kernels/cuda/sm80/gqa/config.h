@@ -52,6 +52,9 @@ struct DecodeConfig {
   // has arrived: with all places of eight warps under way at all times the device reads more
   // slowly. (nvfp4, which waits for its arithmetic, has a loop of its own.)
   static constexpr bool kFillsAtOnce = kWarps == 4;
+  // Whether a block merges an item that it shares as soon as the other parts should be there, or
+  // when it has nothing else left to do: where the loop needs the registers.
+  static constexpr bool kMergesEarly = RowTiles == 1 && !kNvfp4;
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kRingBytes = kWarps * kStages * kStepBytes;
 

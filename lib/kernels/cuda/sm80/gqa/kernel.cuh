@@ -3,6 +3,9 @@
 #include "kernels/cuda/sm80/gqa/launch.cuh"
 #include "kernels/cuda/sm80/gqa/merge.cuh"
 
+#include <cstddef>
+#include <cstring>
+
 // Decode attention over a paged cache, for devices from sm_80 on.
 //
 // Tile: 16 to 64 tokens a warp (8 kB of K and V), 8 query rows an MMA column tile. Warps: 4 or 8,
@@ -146,17 +149,30 @@ __device__ inline void clear_ring(std::byte* ring, const DecodeKernelParams& par
   __syncthreads();
 }
 
-// What the plan says is read first, and may have left the L2 since the launch before.
-__device__ inline void prefetch_plan(const DecodeKernelParams& params) {
-  constexpr unsigned kSector = 32;
-  const unsigned at = threadIdx.x * kSector;
-  const auto sector = [&](const auto* array, unsigned bytes) {
-    if (at < bytes)
-      prefetch_l2(reinterpret_cast<const std::byte*>(array) + blockIdx.x * bytes + at);
-  };
-  sector(params.workers, sizeof(WorkerPlan));
-  sector(params.first_pages, sizeof(std::int32_t) * params.shape.first_pages);
-  sector(params.marks, sizeof(std::uint32_t));
+// What of a plan a block keeps: where it begins.
+struct WorkerBegin {
+  Segment segment = {};
+  std::int64_t total = 0;
+  std::int32_t tile_tokens = 0;
+};
+static_assert(offsetof(WorkerPlan, total) == offsetof(WorkerBegin, total) &&
+              offsetof(WorkerPlan, tile_tokens) == offsetof(WorkerBegin, tile_tokens));
+
+// The plan is read before the launch before has ended: no launch starts before the plan that it
+// follows has ended, and a plan waits for all launches before it (plan.cu).
+__device__ inline WorkerBegin read_plan(const DecodeKernelParams& params) {
+  constexpr int kWords = sizeof(WorkerBegin) / 16;
+  static_assert(sizeof(WorkerBegin) % 16 == 0 && sizeof(WorkerPlan) % 16 == 0);
+  const WorkerPlan* const own = params.workers + blockIdx.x;
+  std::uint32_t words[kWords][4];
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) {
+    load_past_l1(words[i], reinterpret_cast<const std::byte*>(own) + i * 16);
+  }
+  if (threadIdx.x == 0) prefetch_l2(&own->then);
+  WorkerBegin begin;
+  memcpy(&begin, words, sizeof(begin));
+  return begin;
 }
 
 // The places of a warp's ring, of a step each, in the order in which they are filled and read.
@@ -195,6 +211,8 @@ struct WarpWork {
   Ring<Config> ring;
   MergeMemory<Config> merge = {};
   WarpState<Config> state;
+  int tiles = 0;   // that have been computed
+  int others = 0;  // tiles that others compute of the item to merge; 0: there is none
 };
 
 // Ends a segment and moves to the next one, whose queries are asked for before the merge.
@@ -203,12 +221,15 @@ __device__ inline void finish_and_fetch(const DecodeKernelParams& params, Segmen
                                         WarpWork<Config>& work) {
   const Segment done = work.segment;
   const SegmentOutput done_out = out;
-  advance(params.shape, params.requests, work.segment);
+  work.tiles += done.last - done.first;
+  advance(params.shape, params.requests, params.workers[blockIdx.x].then, work.segment);
   if (work.segment.valid()) {
     out = output_of<Config>(params, work.segment);
     fetch_queries<Config>(params, out, work.lane, work.state);
   }
+  // Ends behind a barrier, from where on all see what thread 0 has written to the pending item.
   finish_segment<Config>(params, done, done_out, work.state, work.merge);
+  if (done.ends_item()) work.others = done.first;
 }
 
 // Computes all segments, where memory is the limit. Places of the ring that wait to be filled are
@@ -216,11 +237,20 @@ __device__ inline void finish_and_fetch(const DecodeKernelParams& params, Segmen
 template <class Config>
 __device__ inline void attend_segments(const DecodeKernelParams& params, WarpWork<Config>& work) {
   Segment& segment = work.segment;
-  SegmentOutput out = output_of<Config>(params, segment);
-  fetch_queries<Config>(params, out, work.lane, work.state);
+  SegmentOutput out;
+  if (segment.valid()) {
+    out = output_of<Config>(params, segment);
+    fetch_queries<Config>(params, out, work.lane, work.state);
+  }
   int empty = Config::kStages;
   bool started = false;
-  while (segment.valid()) {
+  while (true) {
+    // When the other parts should be there, while the ring fills; at the latest at the end.
+    if (Config::kMergesEarly && work.others > 0 && (work.tiles > work.others || !segment.valid())) {
+      merge_parts<Config>(params, *work.merge.pending, work.merge.mark);
+      work.others = 0;
+    }
+    if (!segment.valid()) break;
     const SegmentSteps steps =
         steps_of<Config>(params.shape, work.tile_tokens, segment, work.warp, work.turn);
     bool prepared = false;
@@ -302,6 +332,7 @@ template <class Config>
 __device__ inline void attend_busy_segments(const DecodeKernelParams& params,
                                             WarpWork<Config>& work) {
   Segment& segment = work.segment;
+  if (!segment.valid()) return;
   SegmentOutput out = output_of<Config>(params, segment);
   fetch_queries<Config>(params, out, work.lane, work.state);
   work.loader.issue(work.ring.take_free());
@@ -320,26 +351,21 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
     decode_kernel(const __grid_constant__ DecodeKernelParams params) {
   extern __shared__ __align__(128) std::byte memory[];
   __shared__ PendingItem pending;
-  if (threadIdx.x == 0) pending.exists = 0;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   clear_ring<Config>(memory, params);
   allow_next_launch();
-  prefetch_plan(params);
+  const WorkerBegin plan = read_plan(params);
+  Loader<Config> loader(params, plan.segment, plan.tile_tokens, warp, lane);
   wait_for_launch_before();
-
   const std::uint32_t mark = params.marks[blockIdx.x];
-  const WorkerPlan plan = params.workers[blockIdx.x];
-  if (!plan.segment.valid()) {
-    if (threadIdx.x == 0) params.marks[blockIdx.x] = mark + 1;
-    return;
-  }
+  loader.begin();
   WarpWork<Config> work{
       .warp = warp,
       .lane = lane,
       .tile_tokens = plan.tile_tokens,
       .segment = plan.segment,
-      .loader = Loader<Config>(params, plan, warp, lane),
+      .loader = loader,
       .ring = Ring<Config>(shared_address(memory) + warp * Ring<Config>::kBytes),
       .merge = {.buffers = reinterpret_cast<MergeBuffer<Config>*>(memory + Config::kRingBytes),
                 .pending = &pending,
@@ -351,8 +377,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
     attend_segments<Config>(params, work);
   }
   wait_copies<0>();
-  // Every segment ends behind a barrier, from where on all see what thread 0 has written.
-  if (pending.exists != 0) merge_parts<Config>(params, pending, mark);
+  if (!Config::kMergesEarly && work.others > 0) merge_parts<Config>(params, pending, mark);
   if (threadIdx.x == 0) params.marks[blockIdx.x] = mark + 1;
 }
 

@@ -59,22 +59,29 @@ struct Swizzle {
 template <class Config>
 class Loader {
  public:
-  __device__ Loader(const DecodeKernelParams& params, const WorkerPlan& plan, int warp, int lane)
+  // Reads nothing but the plan.
+  __device__ Loader(const DecodeKernelParams& params, const Segment& first, int tile_tokens,
+                    int warp, int lane)
       : params_(params),
-        segment_(plan.segment),
-        tile_tokens_(plan.tile_tokens),
+        segment_(first),
+        tile_tokens_(tile_tokens),
         warp_(warp),
         lane_(lane),
         row_(lane / Config::kChunks),
         chunk_(lane % Config::kChunks),
         policy_(evict_first_policy()) {
-    const std::int32_t first_page =
-        params.first_pages[static_cast<int>(blockIdx.x) * params.shape.first_pages +
-                           warp * Config::kTokenTiles + own_tile()];
-    enter();
+    pages_[0] =
+        load_past_l1(params.first_pages + static_cast<int>(blockIdx.x) * params.shape.first_pages +
+                     warp * Config::kTokenTiles + own_tile());
+    if (segment_.valid()) enter();
+  }
+
+  // Finds the first step where the plan does not give its pages. From here on the memory that
+  // launches before may write is read.
+  __device__ void begin() {
+    if (!segment_.valid()) return;
     if (step_ < steps_.last && pages_hold_tiles()) {
       static_cast<void>(locate(own_tile(), 0, slots_[0]));
-      pages_[0] = first_page;
     } else {
       find_step();
     }
@@ -148,6 +155,26 @@ class Loader {
     last_run_ = params_.tiles_are_runs != 0 ? steps_.tokens.last / Config::kTokens : 0;
   }
 
+  // The queries of the segment, which are read when the one before it ends: out of memory they
+  // would come later than its merge takes.
+  __device__ void prefetch_queries() const {
+    constexpr int kSector = 32;
+    const int sectors = params_.head_dim * 2 / kSector;
+    const int group = params_.shape.group;
+    const int begin = segment_.block() * Config::kRows;
+    const int rows = min(Config::kRows, segment_.request.num_queries * group - begin);
+#pragma unroll 1
+    for (int i = lane_; i < rows * sectors; i += 32) {
+      const auto row = static_cast<std::uint32_t>(begin + i / sectors);
+      const std::uint32_t query = params_.group.quotient(row);
+      const auto head = static_cast<unsigned>(segment_.kv_head() * group) + row - query * group;
+      const std::int64_t at =
+          (segment_.request.query_begin + static_cast<std::int64_t>(query)) * params_.q_stride +
+          static_cast<std::int64_t>(head) * params_.head_dim;
+      prefetch_l2(params_.q + 2 * at + i % sectors * kSector);
+    }
+  }
+
   __device__ static std::uint64_t product(std::uint32_t a, std::uint32_t b) {
     return static_cast<std::uint64_t>(a) * b;
   }
@@ -167,9 +194,10 @@ class Loader {
   // (in the arrays' first element), else that of row l % 16 of each tile.
   __device__ void find_step() {
     while (step_ >= steps_.last) {
-      advance(params_.shape, params_.requests, segment_);
+      advance(params_.shape, params_.requests, params_.workers[blockIdx.x].then, segment_);
       if (!segment_.valid()) return;
       enter();
+      if (warp_ == 0) prefetch_queries();
     }
     if (pages_hold_tiles()) {
       pages_[0] = __ldg(table_ + locate(own_tile(), 0, slots_[0]));

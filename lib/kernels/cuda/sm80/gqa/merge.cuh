@@ -151,19 +151,18 @@ __device__ inline void await_parts(const MarkedPair* const (&values_at)[Parts], 
   }
 }
 
-// An item of which this worker computed the last part: it merges all of them when it has computed
-// everything else. It waits only for workers below it, which have been started before it.
+// An item of which this worker computed the last part: it merges all of them. It waits only for
+// workers below it, which have been started before it and compute such parts first.
 struct PendingItem {
   SegmentOutput out = {};
   ItemOwners owners = {};
-  int exists = 0;
 };
 
 // Merges the parts in the order of the keys, so that equal inputs give equal bits.
 template <class Config>
 __device__ inline void merge_parts(const DecodeKernelParams& params, const PendingItem& item,
                                    std::uint32_t mark) {
-  constexpr int kAtOnce = 8;
+  constexpr int kAtOnce = Config::kDim > 128 ? 4 : 8;  // as registers allow
   const int pairs = params.v_head_dim / 2;
 #pragma unroll 1
   for (int i = threadIdx.x; i < item.out.rows.rows * pairs; i += Config::kThreads) {
@@ -225,7 +224,7 @@ struct PartialTarget {
 template <class Config>
 struct MergeMemory {
   MergeBuffer<Config>* buffers = nullptr;
-  PendingItem* pending = nullptr;  // in shared memory
+  PendingItem* pending = nullptr;  // in shared memory; written once, by the segment that ends one
   std::int64_t total = 0;          // of the plan
   std::uint32_t mark = 0;          // of this launch
   int turn = 0;                    // of the buffers
@@ -304,9 +303,8 @@ __device__ inline void finish_segment(const DecodeKernelParams& params, const Se
   const PartialTarget to = {
       .slot = segment.whole() ? -1 : partial_slot(static_cast<int>(blockIdx.x), segment.first == 0),
       .mark = memory.mark};
-  if (threadIdx.x == 0 && segment.first > 0 && segment.last == segment.request.tiles) {
-    *memory.pending = {
-        .out = out, .owners = item_owners(params.shape, segment, memory.total), .exists = 1};
+  if (threadIdx.x == 0 && segment.ends_item()) {
+    *memory.pending = {.out = out, .owners = item_owners(params.shape, segment, memory.total)};
   }
 #pragma unroll
   for (int n = 0; n < Config::kRowTiles; ++n) {

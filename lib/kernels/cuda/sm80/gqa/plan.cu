@@ -3,6 +3,9 @@
 
 // One block plans a step: the costs of requests as prefix sums, then where each worker begins. The
 // others clear the partial results meanwhile.
+//
+// Launches read the plan before the launch before them has ended. So this one lets none start
+// before it has ended, and its writes have reached the L2 by then.
 namespace kernelpath::kernels::cuda::sm80 {
 namespace {
 
@@ -103,10 +106,10 @@ __global__ void __launch_bounds__(kThreads)
     plan_kernel(const __grid_constant__ PlanKernelParams params) {
   constexpr int kSharedRequests = 512;
   __shared__ RequestPlan shared_requests[kSharedRequests];
-  allow_next_launch();
   wait_for_launch_before();
   if (blockIdx.x > 0) {
     clear_partials(params);
+    __threadfence();
     return;
   }
   const PlanShape shape = shape_of_batch(params);
@@ -127,6 +130,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int first = 0; first < shape.workers; first += kThreads) {
     plan_workers(params, shape, shared ? shared_requests : params.requests, total, first);
   }
+  __threadfence();
 }
 
 }  // namespace

@@ -32,6 +32,19 @@ __device__ inline void prefetch_l2(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
+// From the L2, whatever an earlier launch has left in the L1.
+__device__ inline std::int32_t load_past_l1(const std::int32_t* from) {
+  std::int32_t value;
+  asm volatile("ld.global.cg.b32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+__device__ inline void load_past_l1(std::uint32_t (&to)[4], const void* from) {
+  asm volatile("ld.global.cg.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "l"(from)
+               : "memory");
+}
+
 // One of the two is written and read as a whole, so that a float and its mark belong together.
 __device__ inline void store_marked(MarkedPair* to, const MarkedPair& pair) {
   asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(to), "l"(pair.words[0]),
