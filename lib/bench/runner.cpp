@@ -78,7 +78,10 @@ Result<void> Runner::measure(Job& job, Row& row) {
   KERNELPATH_TRY(measured, measure_together(all, options_.measure));
   row.measured = std::move(measured.front());
   row.limit = limit.kind;
-  if (limit.workload != nullptr) row.own_limit_rate = rate_of(limit.amount, measured[1]);
+  if (limit.workload != nullptr) {
+    row.own_limit_rate = rate_of(limit.amount, measured[1]);
+    row.own_limit_noise = measured[1].summary.noise;
+  }
   row.limit_rate = limit.rate > 0 ? limit.rate : row.own_limit_rate;
   if (limit.kind == LimitKind::kMatrixRate) {
     KERNELPATH_CHECK_OK(matrix_rate());
@@ -125,6 +128,10 @@ void Runner::judge(Row& row) const {
   if (measured.summary.noise > bound) {
     row.problems.push_back(fmt::format("noise {:.1f} % is above {:g} %",
                                        100.0 * measured.summary.noise, 100.0 * bound));
+  }
+  if (row.own_limit_noise > bound) {
+    row.problems.push_back(fmt::format("noise {:.1f} % of the limit at its size is above {:g} %",
+                                       100.0 * row.own_limit_noise, 100.0 * bound));
   }
   if (row.check && !row.check->ok()) {
     row.problems.push_back(fmt::format("wrong: differs from the {} by {:.2g}, {:.2g} is allowed",

@@ -14,7 +14,7 @@ namespace kernelpath::cli {
 // Semantic version of llm-bench's JSON documents; every change of their fields bumps it
 // (CHANGELOG.md).
 inline constexpr std::string_view kBenchSchema = "kernelpath/bench";
-inline constexpr std::string_view kBenchSchemaVersion = "1.1.0";
+inline constexpr std::string_view kBenchSchemaVersion = "1.2.0";
 
 // A run of llm-bench, for its printers.
 struct BenchDocument {

@@ -98,7 +98,10 @@ void write_limit(json::Writer& w, const Row& row) {
   if (row.limit_rate > 0) {
     w.member(row.computes() ? "flops_per_s" : "bytes_per_s", row.limit_rate);
   }
-  if (row.own_limit_rate > 0) w.member("own_size_bytes_per_s", row.own_limit_rate);
+  if (row.own_limit_rate > 0) {
+    w.member("own_size_bytes_per_s", row.own_limit_rate);
+    w.member("own_size_noise", row.own_limit_noise);
+  }
   w.end_object();
   if (row.limit_rate <= 0) return;
   w.member("of_limit", row.of_limit()).member("t0_s", row.t0_s());
