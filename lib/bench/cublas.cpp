@@ -2,6 +2,8 @@
 
 #include "hardware/driver_library.h"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -62,6 +64,13 @@ Result<std::unique_ptr<Cublas>> Cublas::make(CudaMachine& machine) {
 
 // cuBLAS reads columns first: its matrices are ours transposed.
 Result<void> Cublas::multiply(const CublasCall& call) const {
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  const std::int64_t largest = std::max({call.rows, call.cols, call.tokens});
+  if (largest > kMost) {
+    return fail({.code = ErrorCode::kUnavailable,
+                 .message = "cuBLAS multiplies matrices of up to 2147483647 rows and columns",
+                 .value = std::to_string(largest)});
+  }
   const float one = 1.0F;
   const float zero = 0.0F;
   const int type = call.type == attention::DataType::kF16 ? kF16 : kBf16;

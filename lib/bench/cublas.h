@@ -24,7 +24,7 @@ class Cublas {
  public:
   // Error kUnavailable: libcublas.so.13 is not there.
   static Result<std::unique_ptr<Cublas>> make(CudaMachine& machine);
-  // Puts one product on the stream, summed in float32.
+  // Puts one product on the stream, summed in float32. Error kUnavailable: a size beyond an int.
   [[nodiscard]] Result<void> multiply(const CublasCall& call) const;
 
  private:

@@ -27,6 +27,8 @@ bool takes_folder(const OptionRow& row) {
 
 std::vector<std::string> words_of(const Program& program, const OptionRow& row) {
   if (row.id == Option::kFormat) return split(program.formats, '|');
+  // Not what this machine has: a script is written once, and read on others too.
+  if (row.id == Option::kDevice && computes_here(program.kind)) return {"auto", "cpu", "cuda:0"};
   if (row.choices.substr(0, 1) == "@") return table_words(row.choices.substr(1));
   return option_choices(row);
 }

@@ -398,6 +398,10 @@ std::span<const OptionRow> option_table() { return kTable; }
 
 const OptionRow& option_row(Option option) { return kTable[static_cast<std::size_t>(option)]; }
 
+bool computes_here(ProgramKind program) {
+  return program == ProgramKind::kRun || program == ProgramKind::kBench;
+}
+
 bool is_option_of(ProgramKind program, const OptionRow& row) {
   return (static_cast<unsigned>(row.programs) >> static_cast<unsigned>(program) & 1U) != 0;
 }
@@ -409,8 +413,7 @@ ValueKind value_kind(ProgramKind program, const OptionRow& row) {
 }
 
 std::string_view default_value(ProgramKind program, const OptionRow& row) {
-  const bool here = program == ProgramKind::kRun || program == ProgramKind::kBench;
-  return here && row.id == Option::kDevice ? "auto" : row.default_value;
+  return computes_here(program) && row.id == Option::kDevice ? "auto" : row.default_value;
 }
 
 std::vector<const OptionRow*> options_of(ProgramKind program) {

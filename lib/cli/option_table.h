@@ -212,6 +212,8 @@ struct Program {
 std::span<const OptionRow> option_table();
 const OptionRow& option_row(Option option);
 
+// Whether it computes on the machine that it runs on, and does not only ask about one.
+bool computes_here(ProgramKind program);
 bool is_option_of(ProgramKind program, const OptionRow& row);
 // Options that hold one value elsewhere hold lists of values and ranges in llm-bench.
 ValueKind value_kind(ProgramKind program, const OptionRow& row);

@@ -139,8 +139,7 @@ Result<std::vector<EngineRows>> rows_of(const Settings& settings, std::string_vi
   if (kind == "kinds") return std::vector<EngineRows>{{"", "", kind_rows()}};
   if (kind == "engines") return std::vector<EngineRows>{{"", "", engine_rows()}};
   const ProgramKind program = settings.program();
-  const bool computes = program == ProgramKind::kRun || program == ProgramKind::kBench;
-  if (kind == "devices" && computes) {
+  if (kind == "devices" && computes_here(program)) {
     return std::vector<EngineRows>{{"", "", machine_rows(program == ProgramKind::kRun)}};
   }
   if (kind == "devices") return std::vector<EngineRows>{{"", "", device_rows()}};

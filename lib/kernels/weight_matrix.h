@@ -71,15 +71,6 @@ struct WeightMatrix {
 
   // One scale for a whole row, or none at all: it can be applied to the finished sum.
   [[nodiscard]] constexpr bool scales_whole_rows() const { return block_cols >= cols; }
-
-  // The rows [first, first + count) as a matrix; `first` starts a block of scales.
-  [[nodiscard]] WeightMatrix row_range(std::int64_t first, std::int64_t count) const {
-    WeightMatrix part = *this;
-    part.rows = count;
-    part.data = data + first * row_bytes;
-    if (scales != nullptr) part.scales = scales + first / block_rows * scale_row_bytes;
-    return part;
-  }
 };
 
 // Bytes of a row of `cols` values without scales; -1 where they do not fill whole bytes or blocks.

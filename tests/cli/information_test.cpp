@@ -16,6 +16,7 @@ namespace kernelpath::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string answer(std::vector<std::string> arguments) {
@@ -41,7 +42,7 @@ TEST(Help, Full_HasEveryOptionOfTheTable) {
 TEST(Help, Word_SearchesNamesAndTexts) {
   const std::string text = answer({"--help=SPECULATIVE"});
   EXPECT_THAT(text, HasSubstr("--speculative KIND[:MODEL]"));
-  EXPECT_THAT(text, ::testing::Not(HasSubstr("--color")));
+  EXPECT_THAT(text, Not(HasSubstr("--color")));
   EXPECT_THAT(answer({"--help=qqqq"}), HasSubstr("no option"));
 }
 
@@ -136,6 +137,14 @@ TEST(Completions, BashScript_ParsesAndKnowsTheOptions) {
                             " COMP_WORDS=(llm-inspect --device h2); COMP_CWORD=2; _llm_inspect;"
                             " case \" ${COMPREPLY[*]} \" in *\" h200 \"*) exit $a;; esac; exit 1'";
   EXPECT_EQ(std::system(check.c_str()), 0);  // NOLINT(cert-env33-c): a fixed command
+}
+
+TEST(Completions, ProgramsThatCompute_OfferNoDevicesOfOthers) {
+  for (const char* program : {"llm-run", "llm-bench"}) {
+    const std::string script = run_program(program, {.arguments = {"--completions", "bash"}}).out;
+    EXPECT_THAT(script, HasSubstr("--device) COMPREPLY=($(compgen -W 'auto cpu cuda:0'"));
+    EXPECT_THAT(script, Not(HasSubstr("h100-sxm"))) << program;
+  }
 }
 
 TEST(Completions, EveryShell_HasEveryOption) {
