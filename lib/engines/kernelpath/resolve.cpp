@@ -194,7 +194,7 @@ class Walk {
          .stage = Stage::kConstruction,
          .candidate = *request_.deployment.speculative,
          .reason = "a state that saw a wrong proposal cannot be taken back, and layers of "
-                   "this model keep one"},
+                   "this model keep one: leave speculative decoding out"},
         Status::kUnsupported);
   }
 
