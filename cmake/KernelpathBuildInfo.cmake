@@ -23,6 +23,7 @@ message(STATUS "kernelpath ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, sanitizers: 
                "${build_info_sanitizers}")
 message(STATUS "  CUDA toolkit: ${KERNELPATH_CUDA_STATUS} (KERNELPATH_CUDA=${KERNELPATH_CUDA})")
 message(STATUS "  FlashInfer (peer of llm-bench): ${KERNELPATH_FLASHINFER_VERSION}")
+message(STATUS "  cuDNN's frontend (peer of llm-bench): ${KERNELPATH_CUDNN_FRONTEND_VERSION}")
 message(STATUS "  Nettle (SHA-256 of inputs): ${NETTLE_VERSION}")
 message(STATUS "  MPI (several ranks): ${KERNELPATH_MPI_STATUS}")
 message(STATUS "  sentencepiece (tokenizer.model): ${SENTENCEPIECE_VERSION}")

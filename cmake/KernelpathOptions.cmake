@@ -30,6 +30,14 @@ set_property(CACHE KERNELPATH_FLASHINFER PROPERTY STRINGS AUTO ON OFF)
 set(KERNELPATH_FLASHINFER_ROOT
     ""
     CACHE PATH "Folder of the Python package flashinfer; else where Python finds it")
+set(KERNELPATH_CUDNN
+    "AUTO"
+    CACHE STRING "Let llm-bench call cuDNN: AUTO (where its frontend's headers are found), ON, OFF")
+set_property(CACHE KERNELPATH_CUDNN PROPERTY STRINGS AUTO ON OFF)
+set(KERNELPATH_CUDNN_ROOT
+    ""
+    CACHE STRING
+          "Folders whose include/ has cudnn_frontend.h and cudnn.h; else where Python finds them")
 set(KERNELPATH_WITHOUT
     ""
     CACHE STRING "Optional libraries to leave out though they are there: mpi;nettle;sentencepiece")

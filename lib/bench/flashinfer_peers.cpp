@@ -16,35 +16,42 @@ namespace {
 using flashinfer_peer::Decode;
 using flashinfer_peer::DecodeProblem;
 
-// Why FlashInfer cannot do what the shape asks for; "" if it can.
-std::string refusal(const Shape& shape, const CudaAttentionData& data) {
-  const attention::Geometry& g = shape.geometry;
-  if (shape.query_tokens != 1) return "several query tokens are not compared";
-  if (g.window > 0 || g.chunk > 0 || g.softcap > 0 || shape.sinks) {
-    return "windows, chunks, soft caps and sinks are not compared";
-  }
-  if (g.v_head_dim != g.head_dim) return "V rows as wide as K rows only";
-  if (shape.dtype != attention::DataType::kBf16) return "bf16 queries only";
-  if (shape.layout != attention::KvLayout::kHnd) return "HND pages only";
-  const bool cached =
-      shape.kv_type == attention::DataType::kBf16 || shape.kv_type == attention::DataType::kFp8E4m3;
-  if (!cached) return "KV caches in bf16 and fp8 (e4m3) only";
-  constexpr std::int64_t kMostPages = std::int64_t{1} << 31;
-  return data.plan.pages < kMostPages ? "" : "too many pages";
-}
-
 // One of its kernels with the tables and the memory that it needs.
 class FlashInferWorkload : public Workload {
  public:
-  // Null with `reason` set where it does not go.
-  static std::unique_ptr<FlashInferWorkload> make(CudaMachine& machine, const Shape& shape,
-                                                  const CudaAttentionData& data, bool tensor_cores,
-                                                  std::string& reason) {
-    std::unique_ptr<FlashInferWorkload> out(new FlashInferWorkload);
-    const Result<void> prepared = out->prepare(machine, shape, data, tensor_cores);
-    if (prepared) return out;
-    reason = prepared.error().text();
-    return nullptr;
+  Result<void> prepare(CudaMachine& machine, const Shape& shape, const CudaAttentionData& data,
+                       bool tensor_cores) {
+    KERNELPATH_CHECK_OK(make_tables(machine, shape, data.plan));
+    KERNELPATH_TRY(output, Buffer::allocate(data.o.bytes()));
+    output_ = std::move(output);
+    KERNELPATH_TRY(floats, Buffer::allocate(kFloatBytes));
+    floats_ = std::move(floats);
+    KERNELPATH_TRY(integers, Buffer::allocate(kIntegerBytes));
+    integers_ = std::move(integers);
+    void* pinned = nullptr;
+    if (cudaMallocHost(&pinned, static_cast<std::size_t>(kIntegerBytes)) != cudaSuccess) {
+      return fail({.code = ErrorCode::kResource, .message = "no pinned memory for its plan"});
+    }
+    pinned_.reset(pinned);
+    std::string text;
+    decode_ = flashinfer_peer::make_decode(tensor_cores, problem(shape, data),
+                                           {.floats = floats_.data(),
+                                            .float_bytes = kFloatBytes,
+                                            .integers = integers_.data(),
+                                            .integer_bytes = kIntegerBytes,
+                                            .pinned_integers = pinned_.get()},
+                                           text);
+    if (decode_ == nullptr) return fail({.code = ErrorCode::kUnavailable, .message = text});
+    // Its plan is copied by the default stream.
+    KERNELPATH_CHECK_OK(kernels::cuda::synchronize());
+    const auto launch = [this](std::int64_t copy, StreamView stream) {
+      const auto* const indices = reinterpret_cast<const std::int32_t*>(indices_.data());
+      return decode_->launch(indices + copy * indptr_host_.back(),
+                             static_cast<cudaStream_t>(stream.handle));
+    };
+    KERNELPATH_TRY(graph, capture_peer(machine, shape, data, output_, launch));
+    graph_ = std::move(graph);
+    return {};
   }
 
   Result<double> run(std::int64_t launches) override { return graph_->run(launches); }
@@ -106,68 +113,6 @@ class FlashInferWorkload : public Workload {
     return out;
   }
 
-  Result<void> prepare(CudaMachine& machine, const Shape& shape, const CudaAttentionData& data,
-                       bool tensor_cores) {
-    KERNELPATH_CHECK_OK(make_tables(machine, shape, data.plan));
-    KERNELPATH_TRY(output, Buffer::allocate(data.o.bytes()));
-    output_ = std::move(output);
-    KERNELPATH_TRY(floats, Buffer::allocate(kFloatBytes));
-    floats_ = std::move(floats);
-    KERNELPATH_TRY(integers, Buffer::allocate(kIntegerBytes));
-    integers_ = std::move(integers);
-    void* pinned = nullptr;
-    if (cudaMallocHost(&pinned, static_cast<std::size_t>(kIntegerBytes)) != cudaSuccess) {
-      return fail({.code = ErrorCode::kResource, .message = "no pinned memory for its plan"});
-    }
-    pinned_.reset(pinned);
-    std::string text;
-    decode_ = flashinfer_peer::make_decode(tensor_cores, problem(shape, data),
-                                           {.floats = floats_.data(),
-                                            .float_bytes = kFloatBytes,
-                                            .integers = integers_.data(),
-                                            .integer_bytes = kIntegerBytes,
-                                            .pinned_integers = pinned_.get()},
-                                           text);
-    if (decode_ == nullptr) return fail({.code = ErrorCode::kUnavailable, .message = text});
-    // Its plan is copied by the default stream.
-    KERNELPATH_CHECK_OK(kernels::cuda::synchronize());
-    const std::int64_t pages = indptr_host_.back();
-    KERNELPATH_TRY(
-        graph, GraphWorkload::capture(machine, {.before = {},
-                                                .launch =
-                                                    [this, pages, copies = data.plan.copies](
-                                                        std::int64_t pass, StreamView stream) {
-                                                      return launch(pass % copies * pages, stream);
-                                                    },
-                                                .launches = data.plan.copies}));
-    graph_ = std::move(graph);
-    return check(data);
-  }
-
-  Result<void> launch(std::int64_t first_page, StreamView stream) {
-    const auto* const indices = reinterpret_cast<const std::int32_t*>(indices_.data());
-    const std::string text =
-        decode_->launch(indices + first_page, static_cast<cudaStream_t>(stream.handle));
-    if (text.empty()) return {};
-    return fail({.code = ErrorCode::kRuntime, .message = text});
-  }
-
-  // Its output against ours, which was compared with the reference.
-  Result<void> check(const CudaAttentionData& data) {
-    KERNELPATH_CHECK_OK(run(1));
-    const auto count = static_cast<std::size_t>(data.o.bytes() / 2);
-    std::vector<std::uint16_t> own(count);
-    std::vector<std::uint16_t> other(count);
-    KERNELPATH_CHECK_OK(kernels::cuda::copy_to_host(own.data(), data.o.data(), data.o.bytes()));
-    KERNELPATH_CHECK_OK(kernels::cuda::copy_to_host(other.data(), output_.data(), output_.bytes()));
-    const std::vector<float> ours = widened(attention::DataType::kBf16, own);
-    const std::vector<float> theirs = widened(attention::DataType::kBf16, other);
-    Difference difference;
-    for (std::size_t i = 0; i < count; ++i) difference.add(theirs[i], ours[i]);
-    constexpr double kBound = 3e-2;
-    return check_peer_output(difference.relative(), kBound);
-  }
-
   struct FreePinned {
     void operator()(void* data) const { cudaFreeHost(data); }
   };
@@ -186,15 +131,14 @@ class FlashInferWorkload : public Workload {
 
 }  // namespace
 
-std::vector<Peer> cuda_decode_peers(CudaMachine& machine, const Shape& shape,
-                                    const CudaAttentionData& data, const std::string& wanted) {
+std::vector<Peer> flashinfer_peers(CudaMachine& machine, const Shape& shape,
+                                   const CudaAttentionData& data) {
   std::vector<Peer> out;
-  if (!names_peer(wanted, "flashinfer")) return out;
   for (const bool tensor_cores : {true, false}) {
-    Peer peer{.name = tensor_cores ? "flashinfer_fa2_tc1" : "flashinfer_fa2_tc0"};
-    peer.reason = refusal(shape, data);
+    Peer peer{.name = tensor_cores ? "flashinfer_fa2_tc1" : "flashinfer_fa2_tc0",
+              .reason = flashinfer_refusal(shape)};
     if (peer.reason.empty()) {
-      peer.workload = FlashInferWorkload::make(machine, shape, data, tensor_cores, peer.reason);
+      prepare_peer<FlashInferWorkload>(peer, machine, shape, data, tensor_cores);
     }
     out.push_back(std::move(peer));
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "bench/shape.h"
 
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@ std::vector<PeerKind> peer_kinds();
 
 // Whether a list of --peer (with commas, or "all") names one.
 bool names_peer(std::string_view wanted, std::string_view peer);
+
+// Why FlashInfer's or cuDNN's kernels do not stand beside a decode of this shape; "" if they do.
+std::string flashinfer_refusal(const Shape& shape);
+std::string cudnn_refusal(const Shape& shape);
 
 // Whether a peer's output, which lies this far from ours, is that of the same problem: a peer that
 // computes something else is no peer. Error kRuntime.

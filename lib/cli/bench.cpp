@@ -262,7 +262,7 @@ class BenchRun {
     const auto found = peers_.find(row.shape.name);
     // They repeat on the same data: no comparison for rows out of memory.
     if (found != peers_.end() && !row.shape.name.empty() && !row.rotated) {
-      row.peers.insert(row.peers.end(), found->second.begin(), found->second.end());
+      add_peers(found->second, row);
     }
     if (baseline_) row.baseline = baseline_->compare(row, settings_.number(Option::kMaxRegression));
     judge(row);

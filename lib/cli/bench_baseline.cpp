@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -90,6 +91,17 @@ Result<std::map<std::string, std::vector<bench::PeerRow>>> read_peers(std::strin
     if (!peer.name.empty()) out[text_in(row, "shape")].push_back(std::move(peer));
   }
   return out;
+}
+
+void add_peers(const std::vector<bench::PeerRow>& peers, bench::Row& row) {
+  for (const bench::PeerRow& peer : peers) {
+    const auto same = std::ranges::find(row.peers, peer.name, &bench::PeerRow::name);
+    if (same == row.peers.end()) {
+      row.peers.push_back(peer);
+    } else if (!same->median_s && peer.median_s) {
+      *same = peer;
+    }
+  }
 }
 
 }  // namespace kernelpath::cli

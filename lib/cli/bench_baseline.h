@@ -34,4 +34,8 @@ class BenchBaseline {
 Result<std::map<std::string, std::vector<bench::PeerRow>>> read_peers(std::string_view text,
                                                                       const std::string& file);
 
+// Puts them into their row. A peer that the run itself has timed, by turns with our kernel, keeps
+// that time; one that it has no time of gives way.
+void add_peers(const std::vector<bench::PeerRow>& peers, bench::Row& row);
+
 }  // namespace kernelpath::cli

@@ -106,10 +106,11 @@ TEST(Bench, Html_IsOneDocumentWithTheTable) {
 
 // The same columns for two kinds of machine: what a peer needs is said, not left out.
 TEST(Bench, PeersThatNoRowCanHave_AreNamed) {
-  const Outcome outcome = bench(tiny({"--peer", "torch,cublas"}));
+  const Outcome outcome = bench(tiny({"--peer", "torch,cublas,cudnn"}));
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("peer torch: measured by scripts/bench-peers.py"),
-                                 HasSubstr("peer cublas: it computes on CUDA devices")));
+                                 HasSubstr("peer cublas: it computes on CUDA devices"),
+                                 HasSubstr("peer cudnn: ")));
 }
 
 TEST(Bench, Jsonl_IsAHeaderAndALineAShape) {
@@ -472,7 +473,7 @@ TEST(Bench, Lists_NameCasesAndPeers) {
   const Outcome cases = run_program("llm-bench", {.arguments = {"--list", "cases"}});
   EXPECT_THAT(cases.out, AllOf(HasSubstr("gqa-decode"), HasSubstr("read-ceiling")));
   const Outcome peers = run_program("llm-bench", {.arguments = {"--list", "peers"}});
-  EXPECT_THAT(peers.out, HasSubstr("flashinfer"));
+  EXPECT_THAT(peers.out, AllOf(HasSubstr("flashinfer"), HasSubstr("cudnn")));
 }
 
 TEST(Bench, PrintedConfig_CanBeUsed) {

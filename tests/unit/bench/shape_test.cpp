@@ -152,6 +152,65 @@ TEST(CheckPeerOutput, FartherThanAllowedOrNan_IsRefusedWithBoth) {
   EXPECT_THAT(refused.error().text(), ::testing::HasSubstr("by 0.25, 0.01 is allowed"));
 }
 
+Shape peer_shape() {
+  Shape out;
+  out.dtype = attention::DataType::kBf16;
+  out.kv_type = attention::DataType::kBf16;
+  out.geometry = {.num_heads = 8, .num_kv_heads = 2, .head_dim = 64, .v_head_dim = 64};
+  return out;
+}
+
+TEST(PeerRefusals, DecodeOfOneType_HasBothPeers) {
+  EXPECT_EQ(flashinfer_refusal(peer_shape()), "");
+  EXPECT_EQ(cudnn_refusal(peer_shape()), "");
+}
+
+TEST(PeerRefusals, WhatNoPeerIsComparedWith_IsNamed) {
+  const auto refused = [](const auto& change, const std::string& word) {
+    Shape shape = peer_shape();
+    change(shape);
+    EXPECT_THAT(flashinfer_refusal(shape), ::testing::HasSubstr(word));
+    EXPECT_EQ(cudnn_refusal(shape), flashinfer_refusal(shape));
+  };
+  refused([](Shape& shape) { shape.query_tokens = 2; }, "query tokens");
+  refused([](Shape& shape) { shape.geometry.window = 128; }, "windows");
+  refused([](Shape& shape) { shape.geometry.chunk = 128; }, "chunks");
+  refused([](Shape& shape) { shape.geometry.softcap = 30; }, "soft caps");
+  refused([](Shape& shape) { shape.sinks = true; }, "sinks");
+  refused([](Shape& shape) { shape.geometry.v_head_dim = 32; }, "V rows");
+}
+
+TEST(PeerRefusals, Types_AreThoseOfTheLibrary) {
+  Shape shape = peer_shape();
+  shape.kv_type = attention::DataType::kFp8E4m3;
+  EXPECT_EQ(flashinfer_refusal(shape), "");
+  EXPECT_THAT(cudnn_refusal(shape), ::testing::HasSubstr("alike"));
+  shape.kv_type = shape.dtype = attention::DataType::kF16;
+  EXPECT_THAT(flashinfer_refusal(shape), ::testing::HasSubstr("bf16"));
+  EXPECT_EQ(cudnn_refusal(shape), "");
+  shape.kv_type = shape.dtype = attention::DataType::kF32;
+  EXPECT_NE(cudnn_refusal(shape), "");
+}
+
+TEST(PeerRefusals, NhdPages_AreNotFlashInfers) {
+  Shape shape = peer_shape();
+  shape.layout = attention::KvLayout::kNhd;
+  EXPECT_THAT(flashinfer_refusal(shape), ::testing::HasSubstr("HND"));
+}
+
+TEST(PeerKinds, EachLibrary_IsThereOnce) {
+  std::vector<std::string> names;
+  for (const PeerKind& kind : peer_kinds()) {
+    names.push_back(kind.name);
+    EXPECT_TRUE(names_peer("all", kind.name));
+    EXPECT_TRUE(names_peer("torch," + kind.name, kind.name));
+    EXPECT_NE(kind.here, "");
+  }
+  EXPECT_THAT(names, ::testing::IsSupersetOf({"cublas", "cudnn", "flashinfer"}));
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+}
+
 TEST(Worst, LargestError_StaysAndNanIsNeverLost) {
   Worst worst;
   EXPECT_EQ(worst.value(), 0.0);
