@@ -9,8 +9,6 @@
 namespace kernelpath::engines::vllm {
 namespace {
 
-constexpr std::string_view kStage = "kv cache";
-
 RunError refusal(std::string_view type, std::string text, std::string_view rule) {
   return run_error("kv cache", type, std::move(text), rule);
 }
