@@ -23,6 +23,7 @@ struct PlanShape {
   std::int32_t num_kv_heads = 1;
   std::int32_t workers = 1;      // thread blocks
   std::int32_t item_charge = 0;  // what starting an item costs, in tiles
+  std::int32_t cut_tokens = 0;   // as many tokens as cutting items costs a worker; see line_of()
   std::int32_t window = 0;       // 0: none
   std::int32_t chunk = 0;        // 0: none
   std::int32_t causal = 1;
@@ -110,20 +111,41 @@ constexpr PlanShape choose_shape(const PlanShape& shape, std::int64_t coarse_tot
   return coarse_total >= kTilesToBeCoarse * shape.workers ? coarse_shape(shape) : shape;
 }
 
-// How many workers have work: each of them has at least one tile, so that those who share an item
-// are neighbours.
-constexpr std::int32_t busy_workers(std::int64_t total, std::int32_t workers) {
-  return total < workers ? static_cast<std::int32_t>(total) : workers;
-}
-// Where the share of `worker` begins; that of worker + 1 is where it ends.
-constexpr std::int64_t share_begin(std::int64_t total, std::int32_t workers, std::int32_t worker) {
-  const std::int32_t busy = busy_workers(total, workers);
-  // total * worker passes 64 bits only beyond 2^47 tiles.
-  return worker < busy ? total * worker / busy : total;
-}
-// The worker in whose share `cost` lies.
-constexpr std::int32_t share_owner(std::int64_t total, std::int32_t workers, std::int64_t cost) {
-  return static_cast<std::int32_t>(((cost + 1) * busy_workers(total, workers) - 1) / total);
+// The line of all work: what it costs in tiles of so many tokens, and how many of the workers have
+// a share of it. Each of them has at least one tile, so that those who share an item are
+// neighbours.
+struct PlanLine {
+  std::int64_t total = 0;
+  std::int32_t workers = 0;
+  std::int32_t tile_tokens = 0;
+
+  // Where the share of `worker` begins; that of worker + 1 is where it ends.
+  [[nodiscard]] constexpr std::int64_t share_begin(std::int32_t worker) const {
+    // total * worker passes 64 bits only beyond 2^47 tiles.
+    return worker < workers ? total * worker / workers : total;
+  }
+  // The worker in whose share `cost` lies.
+  [[nodiscard]] constexpr std::int32_t owner(std::int64_t cost) const {
+    return static_cast<std::int32_t>(((cost + 1) * workers - 1) / total);
+  }
+};
+
+// Work of `total` for the workers of a shape. Where all items cost the same (`each`; else 0), a few
+// workers less may leave every item whole: no parts, no merges of them, and one end of an item less
+// for each worker. That is worth up to `cut_tokens` of a share.
+constexpr PlanLine line_of(const PlanShape& shape, std::int64_t total, std::int64_t each) {
+  constexpr std::int32_t kMostIdle = 32;  // one of so many workers
+  PlanLine line{.total = total, .workers = shape.workers, .tile_tokens = shape.tile_tokens};
+  if (total <= shape.workers) line.workers = static_cast<std::int32_t>(total);
+  if (total <= shape.workers || each <= 0) return line;
+  const std::int32_t least = shape.workers - shape.workers / kMostIdle;
+  for (std::int32_t workers = shape.workers; workers >= least; --workers) {
+    if (total / each % workers != 0) continue;
+    const std::int64_t more = total / workers - total / shape.workers;
+    if (more * shape.tile_tokens <= shape.cut_tokens) line.workers = workers;
+    break;
+  }
+  return line;
 }
 
 // Tiles [first, last) of one item (counted from the item's first), which one worker takes.
@@ -177,8 +199,7 @@ constexpr std::int32_t first_run_token(const PlanShape& shape, TokenRange tokens
 // who waits for one keeps one back.
 struct WorkerPlan {
   Segment segment = {};
-  std::int64_t total = 0;
-  std::int32_t tile_tokens = 0;
+  PlanLine line = {};
   Segment then = {};  // after a segment that leads
 };
 
@@ -236,13 +257,12 @@ constexpr Segment first_segment(const PlanShape& shape, const RequestPlan* reque
 }
 
 constexpr WorkerPlan plan_worker(const PlanShape& shape, const RequestPlan* requests,
-                                 std::int32_t num_requests, std::int64_t total,
+                                 std::int32_t num_requests, const PlanLine& line,
                                  std::int32_t worker) {
   WorkerPlan plan;
-  plan.total = total;
-  plan.tile_tokens = shape.tile_tokens;
-  const std::int64_t begin = share_begin(total, shape.workers, worker);
-  std::int64_t end = share_begin(total, shape.workers, worker + 1);
+  plan.line = line;
+  const std::int64_t begin = line.share_begin(worker);
+  std::int64_t end = line.share_begin(worker + 1);
   if (begin >= end) return plan;
   const ItemPlace first = item_place(shape, requests, num_requests, begin);
   Segment leading;
@@ -289,10 +309,10 @@ struct ItemOwners {
   std::int32_t last = 0;
 };
 constexpr ItemOwners item_owners(const PlanShape& shape, const Segment& segment,
-                                 std::int64_t total) {
+                                 const PlanLine& line) {
   const std::int64_t first_tile = segment.item_begin + shape.item_charge;
-  return {.first = share_owner(total, shape.workers, first_tile),
-          .last = share_owner(total, shape.workers, first_tile + segment.request.tiles - 1)};
+  return {.first = line.owner(first_tile),
+          .last = line.owner(first_tile + segment.request.tiles - 1)};
 }
 
 // Where a worker keeps the partial result of a shared item: at most one of its segments begins

@@ -17,7 +17,9 @@ struct Batch {
   PlanShape shape;
   std::vector<RequestPlan> requests;
   std::int64_t total = 0;
+  std::int64_t each = 0;  // of items that all cost the same
 
+  [[nodiscard]] PlanLine line() const { return line_of(shape, total, each); }
   void add(std::int32_t seq_len, std::int32_t queries) {
     RequestPlan request = plan_request(shape, seq_len, 0, queries);
     request.first_cost = total;
@@ -34,6 +36,7 @@ PlanShape random_shape() {
   shape.num_kv_heads = *rc::gen::inRange(1, 9);
   shape.workers = *rc::gen::element(1, 2, 7, 132, 264);
   shape.item_charge = *rc::gen::inRange(0, 4);
+  shape.cut_tokens = *rc::gen::element(0, 1024);
   shape.window = *rc::gen::element(0, 0, 1, 100, 1000);
   shape.chunk = *rc::gen::element(0, 0, 8, 500);
   shape.causal = *rc::gen::inRange(0, 2);
@@ -43,6 +46,13 @@ PlanShape random_shape() {
 Batch random_batch() {
   Batch batch{.shape = random_shape(), .requests = {}};
   const int requests = *rc::gen::inRange(1, 30);
+  if (*rc::gen::inRange(0, 3) == 0) {
+    const std::int32_t seq_len = *rc::gen::inRange(0, 5000);
+    const std::int32_t queries = *rc::gen::inRange(1, 9);
+    for (int r = 0; r < requests; ++r) batch.add(seq_len, queries);
+    batch.each = item_cost(batch.shape, batch.requests.front());
+    return batch;
+  }
   for (int r = 0; r < requests; ++r) {
     const bool is_long = *rc::gen::inRange(0, 8) == 0;
     const std::int32_t seq_len = *rc::gen::inRange(0, is_long ? 120'000 : 700);
@@ -57,7 +67,7 @@ void for_each_segment(const Batch& batch, Visit visit) {
   for (std::int32_t worker = 0; worker < batch.shape.workers; ++worker) {
     const WorkerPlan plan =
         plan_worker(batch.shape, batch.requests.data(),
-                    static_cast<std::int32_t>(batch.requests.size()), batch.total, worker);
+                    static_cast<std::int32_t>(batch.requests.size()), batch.line(), worker);
     Segment segment = plan.segment;
     for (; segment.valid(); advance(batch.shape, batch.requests.data(), plan.then, segment)) {
       visit(worker, segment);
@@ -92,10 +102,13 @@ RC_GTEST_PROP(DecodePlan, Workers_TakeSharesWithinOneTileOfEven, ()) {
   for_each_segment(batch, [&](std::int32_t worker, const Segment& segment) {
     load[static_cast<std::size_t>(worker)] += segment.last - segment.first;
   });
-  const std::int64_t even = batch.total / batch.shape.workers;
+  const std::int32_t workers = std::max(batch.line().workers, 1);
+  const std::int64_t even = batch.total / workers;
   for (const std::int64_t tiles : load) RC_ASSERT(tiles <= even + 1);
   if (batch.shape.item_charge > 0) return;  // charges are no tiles
-  for (const std::int64_t tiles : load) RC_ASSERT(tiles >= even);
+  for (std::int32_t w = 0; w < batch.line().workers; ++w) {
+    RC_ASSERT(load[static_cast<std::size_t>(w)] >= even);
+  }
 }
 
 RC_GTEST_PROP(DecodePlan, SharedItems_AreKnownByAllTheirOwners, ()) {
@@ -109,7 +122,7 @@ RC_GTEST_PROP(DecodePlan, SharedItems_AreKnownByAllTheirOwners, ()) {
   });
   for (const auto& [slot, uses] : slots) RC_ASSERT(uses == 1);
   for_each_segment(batch, [&](std::int32_t /*worker*/, const Segment& segment) {
-    const ItemOwners expected = item_owners(batch.shape, segment, batch.total);
+    const ItemOwners expected = item_owners(batch.shape, segment, batch.line());
     const auto& found = owners[{segment.index, segment.item}];
     RC_ASSERT(found.front() == expected.first);
     RC_ASSERT(found.back() == expected.last);
@@ -129,7 +142,7 @@ RC_GTEST_PROP(DecodePlan, PartsThatOthersMerge_AreComputedFirst, ()) {
     const bool is_first = worker != last_worker;
     if (is_first) ended = 0;
     last_worker = worker;
-    const ItemOwners owners = item_owners(batch.shape, segment, batch.total);
+    const ItemOwners owners = item_owners(batch.shape, segment, batch.line());
     if (segment.last < segment.request.tiles) RC_ASSERT(is_first);
     if (segment.first == 0) return;
     RC_ASSERT(owners.last >= worker);
@@ -215,6 +228,34 @@ RC_GTEST_PROP(DecodePlan, Tiles_HoldTheVisibleTokensAndNoMore, ()) {
     RC_ASSERT(request.first_tile == tokens.first / shape.tile_tokens);
     RC_ASSERT(request.first_tile + request.tiles - 1 == (tokens.last - 1) / shape.tile_tokens);
   }
+}
+
+Batch alike_batch(int requests, std::int32_t seq_len, std::int32_t cut_tokens) {
+  Batch batch{.shape = {.tile_tokens = 256,
+                        .group = 4,
+                        .num_kv_heads = 8,
+                        .workers = 132,
+                        .cut_tokens = cut_tokens},
+              .requests = {}};
+  for (int r = 0; r < requests; ++r) batch.add(seq_len, 1);
+  batch.each = item_cost(batch.shape, batch.requests.front());
+  return batch;
+}
+
+TEST(DecodePlan, AlikeItems_AreLeftWholeWhereThatCostsLessThanCuts) {
+  const Batch batch = alike_batch(64, 4096, 1024);
+  EXPECT_EQ(batch.line().workers, 128);
+  for_each_segment(batch, [&](std::int32_t worker, const Segment& segment) {
+    EXPECT_LT(worker, 128);
+    EXPECT_TRUE(segment.whole());
+  });
+}
+
+TEST(DecodePlan, AlikeItems_AreCutWhereThatCostsLess) {
+  EXPECT_EQ(alike_batch(64, 4096, 0).line().workers, 132);       // cuts are free
+  EXPECT_EQ(alike_batch(1024, 4096, 1024).line().workers, 132);  // 8 k tokens more for each
+  EXPECT_EQ(alike_batch(60, 4096, 1024).line().workers, 132);    // 120 of 132 would be too few
+  EXPECT_EQ(alike_batch(33, 4096, 1024).line().workers, 132);    // two for each as it is
 }
 
 // A plan by requests and heads would leave the eight heads of the long one to eight workers.

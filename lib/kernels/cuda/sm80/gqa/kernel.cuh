@@ -152,11 +152,9 @@ __device__ inline void clear_ring(std::byte* ring, const DecodeKernelParams& par
 // What of a plan a block keeps: where it begins.
 struct WorkerBegin {
   Segment segment = {};
-  std::int64_t total = 0;
-  std::int32_t tile_tokens = 0;
+  PlanLine line = {};
 };
-static_assert(offsetof(WorkerPlan, total) == offsetof(WorkerBegin, total) &&
-              offsetof(WorkerPlan, tile_tokens) == offsetof(WorkerBegin, tile_tokens));
+static_assert(offsetof(WorkerPlan, line) == offsetof(WorkerBegin, line));
 
 // The plan is read before the launch before has ended: no launch starts before the plan that it
 // follows has ended, and a plan waits for all launches before it (plan.cu).
@@ -356,20 +354,20 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
   clear_ring<Config>(memory, params);
   allow_next_launch();
   const WorkerBegin plan = read_plan(params);
-  Loader<Config> loader(params, plan.segment, plan.tile_tokens, warp, lane);
+  Loader<Config> loader(params, plan.segment, plan.line.tile_tokens, warp, lane);
   wait_for_launch_before();
   const std::uint32_t mark = params.marks[blockIdx.x];
   loader.begin();
   WarpWork<Config> work{
       .warp = warp,
       .lane = lane,
-      .tile_tokens = plan.tile_tokens,
+      .tile_tokens = plan.line.tile_tokens,
       .segment = plan.segment,
       .loader = loader,
       .ring = Ring<Config>(shared_address(memory) + warp * Ring<Config>::kBytes),
       .merge = {.buffers = reinterpret_cast<MergeBuffer<Config>*>(memory + Config::kRingBytes),
                 .pending = &pending,
-                .total = plan.total,
+                .line = plan.line,
                 .mark = mark}};
   if constexpr (Config::kNvfp4) {
     attend_busy_segments<Config>(params, work);

@@ -225,7 +225,7 @@ template <class Config>
 struct MergeMemory {
   MergeBuffer<Config>* buffers = nullptr;
   PendingItem* pending = nullptr;  // in shared memory; written once, by the segment that ends one
-  std::int64_t total = 0;          // of the plan
+  PlanLine line = {};              // of the plan
   std::uint32_t mark = 0;          // of this launch
   int turn = 0;                    // of the buffers
 };
@@ -304,7 +304,7 @@ __device__ inline void finish_segment(const DecodeKernelParams& params, const Se
       .slot = segment.whole() ? -1 : partial_slot(static_cast<int>(blockIdx.x), segment.first == 0),
       .mark = memory.mark};
   if (threadIdx.x == 0 && segment.ends_item()) {
-    *memory.pending = {.out = out, .owners = item_owners(params.shape, segment, memory.total)};
+    *memory.pending = {.out = out, .owners = item_owners(params.shape, segment, memory.line)};
   }
 #pragma unroll
   for (int n = 0; n < Config::kRowTiles; ++n) {

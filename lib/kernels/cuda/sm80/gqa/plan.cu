@@ -66,17 +66,17 @@ struct FirstTokens {
 // The plans of up to kThreads workers, and the pages of the runs that each of them reads first.
 // `requests`: in shared memory where they fit, since each is found by a search.
 __device__ void plan_workers(const PlanKernelParams& params, const PlanShape& shape,
-                             const RequestPlan* requests, std::int64_t total, int first_worker) {
+                             const RequestPlan* requests, const PlanLine& line, int first_worker) {
   __shared__ FirstTokens first_tokens[kThreads];
   const int w = first_worker + static_cast<int>(threadIdx.x);
   const int workers = min(shape.workers - first_worker, kThreads);
   if (static_cast<int>(threadIdx.x) < workers) {
-    const WorkerPlan plan = plan_worker(shape, requests, params.num_requests, total, w);
+    const WorkerPlan plan = plan_worker(shape, requests, params.num_requests, line, w);
     params.workers[w] = plan;
     params.marks[w] = 1;
     FirstTokens first;
     if (plan.segment.valid()) {
-      first = {.tokens = segment_tokens(shape, plan.tile_tokens, plan.segment),
+      first = {.tokens = segment_tokens(shape, plan.line.tile_tokens, plan.segment),
                .request = plan.segment.index};
     }
     first_tokens[threadIdx.x] = first;
@@ -115,6 +115,8 @@ __global__ void __launch_bounds__(kThreads)
   const PlanShape shape = shape_of_batch(params);
   const bool shared = params.num_requests <= kSharedRequests;
   std::int64_t total = 0;
+  bool alike = true;  // all requests' items, those of the first one's
+  const std::int64_t each = item_cost(shape, request_at(params, shape, 0));
   for (int base = 0; base < params.num_requests; base += kThreads) {
     const int r = base + static_cast<int>(threadIdx.x);
     RequestPlan request = request_at(params, shape, r);
@@ -123,12 +125,13 @@ __global__ void __launch_bounds__(kThreads)
     request.first_cost = total + inclusive_sum(cost, all) - cost;
     total += all;
     if (r >= params.num_requests) continue;
+    alike = alike && request.blocks > 0 && item_cost(shape, request) == each;
     params.requests[r] = request;
     if (shared) shared_requests[r] = request;
   }
-  __syncthreads();
+  const PlanLine line = line_of(shape, total, __syncthreads_and(alike) != 0 ? each : 0);
   for (int first = 0; first < shape.workers; first += kThreads) {
-    plan_workers(params, shape, shared ? shared_requests : params.requests, total, first);
+    plan_workers(params, shape, shared ? shared_requests : params.requests, line, first);
   }
   __threadfence();
 }
