@@ -78,6 +78,7 @@ constexpr bool is_attention(CaseKind kind) {
 struct Draft {
   Shape shape;
   std::int64_t context = 1;
+  bool has_kv_type = false;  // else the cache is of the activations' type
 };
 
 Error bad_value(const AxisValues& stated, std::string_view value, std::string message) {
@@ -181,6 +182,7 @@ Result<void> set_word(const AxisValues& stated, std::string_view value, Axis axi
   const bool activations = axis == Axis::kDtype;
   KERNELPATH_TRY(type, type_of(stated, value, activations));
   (activations ? shape.dtype : shape.kv_type) = type;
+  if (!activations) draft.has_kv_type = true;
   return {};
 }
 
@@ -283,7 +285,6 @@ std::vector<std::string> default_values(CaseKind kind, Axis axis, const AxisDefa
     case Axis::kHeadDim:
       return {"128"};
     case Axis::kDtype:
-    case Axis::kKv:
       return {cuda ? "bf16" : "f32"};
     case Axis::kBatchSize:
       if (kind == CaseKind::kMatrixRate) return {cuda ? "8192" : "256"};
@@ -312,6 +313,7 @@ std::vector<std::string> default_values(CaseKind kind, Axis axis, const AxisDefa
 // What follows from the axes.
 void finish(CaseKind kind, const AxisDefaults& defaults, Draft& draft) {
   Shape& shape = draft.shape;
+  if (!draft.has_kv_type) shape.kv_type = shape.dtype;
   if (shape.geometry.v_head_dim == 0) shape.geometry.v_head_dim = shape.geometry.head_dim;
   shape.geometry.softmax_scale =
       1.0F / std::sqrt(static_cast<float>(std::max<std::int64_t>(shape.geometry.head_dim, 1)));

@@ -69,7 +69,8 @@ constexpr std::array kTable = {
      "Type of the activations; else the model's.", kNoMaximum, kTypes},
     OptionRow{Option::kKv, "kv-cache-dtype", "kv", 0, kText, kRequest, kDeployment,
      "TYPE", "@kv-dtypes", kNone, 0,
-     "Type of the KV cache; else what the checkpoint and the engine decide."},
+     "Type of the KV cache; else what the checkpoint and the engine decide, or in llm-bench that of "
+     "--dtype."},
     OptionRow{Option::kQuantization, "quantization", kNone, 0, kText, kRequest, kDeployment,
      "NAME", kNone, kNone, 0,
      "Weight quantisation in place of the checkpoint's.", kNoMaximum, kJudges},

@@ -139,14 +139,17 @@ TEST_F(NanWeights, OnlyRequestThatMeetsThem_IsTheProgramsError) {
   EXPECT_THAT(outcome.err, HasSubstr("no finite largest value"));
 }
 
+// Twice: timeout(1) signals its child and then the group that it is in.
 TEST(RunFailures, FileOfAnInterruptedRun_HoldsWhatWasGenerated) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const auto& [signal, signals] :
+       {std::pair{SIGINT, 1}, {SIGTERM, 1}, {SIGHUP, 1}, {SIGINT, 2}}) {
     const TemporaryFolder folder;
     const std::string file = folder.path("out.jsonl");
     const Outcome outcome = run_program(
         "llm-run", {.arguments = {checkpoint(kLlama), "-p", "Hello", "-n", "100000", "--ignore-eos",
                                   "--max-model-len", "200000", "-o", "jsonl:" + file},
-                    .signal_after_note = signal});
+                    .signal_after_note = signal,
+                    .signals = signals});
     EXPECT_EQ(outcome.exit_code, 128 + signal) << outcome.err;
     const std::vector<json::Value> events = lines_of(read_file(file));
     ASSERT_GE(events.size(), 3U);

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace kernelpath::testing {
@@ -126,12 +127,18 @@ class Exchange {
                         outcome.out.size() >= static_cast<std::size_t>(call_.close_output_after);
     if (enough) out_.close_end(0);
     if (call_.signal_after_output != 0 && !signalled_ && !outcome.out.empty()) {
-      kill(child_, call_.signal_after_output);
-      signalled_ = true;
+      send(call_.signal_after_output);
     }
     if (call_.signal_after_note != 0 && !signalled_ && !outcome.err.empty()) {
-      kill(child_, call_.signal_after_note);
-      signalled_ = true;
+      send(call_.signal_after_note);
+    }
+  }
+
+  void send(int signal) {
+    signalled_ = true;
+    for (int i = 0; i < call_.signals; ++i) {
+      if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      kill(child_, signal);
     }
   }
 

@@ -20,6 +20,7 @@ struct Call {
   int close_output_after = -1;  // close its standard output after so many bytes; -1: read all
   int signal_after_output = 0;  // send this signal once it has written something
   int signal_after_note = 0;    // or once it has written something to standard error
+  int signals = 1;              // so many of them at once
   int timeout_s = 60;
 };
 

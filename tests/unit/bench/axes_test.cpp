@@ -50,6 +50,16 @@ TEST(Expand, Heads_AreQueryAndKv) {
   EXPECT_EQ(all[1].geometry.num_kv_heads, 16);
 }
 
+TEST(Expand, KvCache_IsOfTheActivationsTypeUnlessTold) {
+  const auto all = shapes(CaseKind::kGqaDecode, {stated("dtype", {"f16", "bf16"})});
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[0].kv_type, attention::DataType::kF16);
+  EXPECT_EQ(all[1].kv_type, attention::DataType::kBf16);
+  const auto told = shapes(CaseKind::kGqaDecode, {stated("kv_cache_dtype", {"fp8"})});
+  EXPECT_EQ(told.front().kv_type, attention::DataType::kFp8E4m3);
+  EXPECT_EQ(told.front().dtype, attention::DataType::kF32);
+}
+
 TEST(Expand, VHeadDim_FollowsHeadDim) {
   const auto all = shapes(CaseKind::kGqaDecode, {stated("head_dim", {"64"})});
   EXPECT_EQ(all.front().geometry.v_head_dim, 64);
