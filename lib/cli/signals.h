@@ -3,8 +3,8 @@
 namespace kernelpath::cli {
 
 // SIGPIPE and SIGXFSZ are ignored (a closed pipe shows as EPIPE, a file as large as is allowed as
-// EFBIG); SIGINT, SIGTERM and SIGHUP ask the program to stop after what it is doing; another one half
-// a second later or more ends it at once.
+// EFBIG); SIGINT, SIGTERM and SIGHUP ask the program to stop after what it is doing; another one
+// half a second later or more ends it at once.
 void install_signal_handlers();
 
 // The signal that asked to stop, or 0.
