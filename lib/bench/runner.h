@@ -52,8 +52,8 @@ struct Row {
   Measured measured = {};
   std::optional<Check> check = {};
   LimitKind limit = LimitKind::kNone;
-  double limit_rate = 0;      // bytes (operations of kMatrixRate) a second; 0: none
-  double own_limit_rate = 0;  // of the same at the row's own size, fixed costs included; 0: not
+  double limit_rate = 0;       // bytes (operations of kMatrixRate) a second; 0: none
+  double own_limit_rate = 0;   // of the same at the row's own size, fixed costs included; 0: not
   double own_limit_noise = 0;  // of its samples
   std::vector<PeerRow> peers = {};
   std::optional<BaselineChange> baseline = {};
