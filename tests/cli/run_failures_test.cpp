@@ -231,6 +231,7 @@ TEST(RunFailures, OneFileWithoutRoom_LeavesTheOtherWhole) {
 
 // Their stacks alone take more than the process may have.
 TEST(RunFailures, ThreadsThatTheSystemDoesNotGive_AreAResource) {
+  if (kUnderSanitizer) GTEST_SKIP() << "a sanitizer maps memory of its own";
   const Outcome outcome = run_with_limit(
       "-v 3000000", {checkpoint(kLlama), "-p", "Hello", "-n", "1", "--threads", "4096"});
   EXPECT_EQ(outcome.exit_code, 5) << outcome.err;
@@ -240,6 +241,7 @@ TEST(RunFailures, ThreadsThatTheSystemDoesNotGive_AreAResource) {
 
 // 64 threads with small stacks start; 2 MiB for each of them is more than the process may have.
 TEST(RunFailures, KernelsMemoryThatTheSystemDoesNotGive_IsAResource) {
+  if (kUnderSanitizer) GTEST_SKIP() << "a sanitizer maps memory of its own";
   const Outcome outcome =
       run_with_limit("-s 256; ulimit -v 180000",
                      {checkpoint(kLlama), "-p", "Hello", "-n", "1", "--threads", "64"});

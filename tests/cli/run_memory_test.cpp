@@ -37,6 +37,10 @@ Outcome run_patiently(std::vector<std::string> arguments) {
 
 class LargeModel : public ::testing::Test {
  protected:
+  void SetUp() override {
+    if (kUnderSanitizer) GTEST_SKIP() << "a sanitizer maps memory of its own";
+  }
+
   static json::Value document_of(const Outcome& outcome) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return json::parse(outcome.out, "out").value().root;

@@ -8,6 +8,14 @@
 
 namespace kernelpath::testing {
 
+// Whether programs and tests are built with a sanitizer, which maps terabytes of its own: what they
+// take of memory says nothing then, and limits of it end them.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kUnderSanitizer = true;
+#else
+inline constexpr bool kUnderSanitizer = false;
+#endif
+
 // How a program is started: no shell, an environment of its own.
 struct Call {
   std::vector<std::string> arguments = {};
