@@ -68,7 +68,8 @@ Result<void> Cublas::multiply(const CublasCall& call) const {
   const std::int64_t largest = std::max({call.rows, call.cols, call.tokens});
   if (largest > kMost) {
     return fail({.code = ErrorCode::kUnavailable,
-                 .message = "cuBLAS multiplies matrices of up to 2147483647 rows and columns",
+                 .message = "cuBLAS multiplies matrices of up to " + std::to_string(kMost) +
+                            " rows and columns",
                  .value = std::to_string(largest)});
   }
   const float one = 1.0F;

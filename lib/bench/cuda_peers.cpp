@@ -69,16 +69,18 @@ std::vector<Peer> cuda_decode_peers(CudaMachine& machine, const Shape& shape,
 
 Result<std::unique_ptr<GraphWorkload>> capture_peer(CudaMachine& machine, const Shape& shape,
                                                     const CudaAttentionData& data,
-                                                    const Buffer& output, PeerLaunch launch) {
+                                                    std::shared_ptr<PeerKernel> kernel) {
   const std::int64_t copies = data.plan.copies;
-  const auto launch_pass = [copies, launch = std::move(launch)](std::int64_t pass,
-                                                                StreamView stream) -> Result<void> {
-    const std::string text = launch(pass % copies, stream);
+  const Buffer& output = kernel->output();
+  // The workload keeps it as long as the graph.
+  const auto launch = [copies, kernel = std::move(kernel)](std::int64_t pass,
+                                                           StreamView stream) -> Result<void> {
+    const std::string text = kernel->launch(pass % copies, stream);
     if (text.empty()) return {};
     return fail({.code = ErrorCode::kRuntime, .message = text});
   };
-  KERNELPATH_TRY(graph, GraphWorkload::capture(
-                            machine, {.before = {}, .launch = launch_pass, .launches = copies}));
+  KERNELPATH_TRY(
+      graph, GraphWorkload::capture(machine, {.before = {}, .launch = launch, .launches = copies}));
   KERNELPATH_CHECK_OK(graph->run(1));
   KERNELPATH_CHECK_OK(compare(shape, data, output));
   return std::move(graph);

@@ -5,7 +5,6 @@
 #include "bench/shape.h"
 #include "bench/target.h"
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,24 +24,38 @@ std::vector<Peer> cudnn_peers(CudaMachine& machine, const Shape& shape,
 std::vector<Peer> flashinfer_peers(CudaMachine& machine, const Shape& shape,
                                    const CudaAttentionData& data);
 
-// Puts one launch over the pages of a copy on the stream. "" or what went wrong.
-using PeerLaunch = std::function<std::string(std::int64_t copy, StreamView stream)>;
+// A peer's kernel with the tables and the memory that it needs.
+class PeerKernel {
+ public:
+  virtual ~PeerKernel() = default;
+  // Puts one launch over the pages of a copy on the stream. "" or what went wrong.
+  virtual std::string launch(std::int64_t copy, StreamView stream) = 0;
+  [[nodiscard]] virtual const Buffer& output() const = 0;
+};
 
-// A peer's launches, captured as ours are. Its `output` is compared with ours, which was compared
-// with the reference: error kRuntime where it is another.
+// A kernel's launches, captured as ours are; they end before it does. Its output is compared with
+// ours, which was compared with the reference: error kRuntime where it is another.
 Result<std::unique_ptr<GraphWorkload>> capture_peer(CudaMachine& machine, const Shape& shape,
                                                     const CudaAttentionData& data,
-                                                    const Buffer& output, PeerLaunch launch);
+                                                    std::shared_ptr<PeerKernel> kernel);
 
-// Gives a peer its workload, of a class with `prepare(arguments…)`, or the reason why it has none.
-template <class PeerWorkload, class... Arguments>
-void prepare_peer(Peer& peer, Arguments&&... arguments) {
-  auto workload = std::make_unique<PeerWorkload>();
-  const Result<void> prepared = workload->prepare(std::forward<Arguments>(arguments)...);
-  if (prepared) {
-    peer.workload = std::move(workload);
-  } else {
+// Gives a peer the launches of a kernel with `prepare(machine, shape, data, options…)`, or the
+// reason why it has none.
+template <class Kernel, class... Options>
+void prepare_peer(Peer& peer, CudaMachine& machine, const Shape& shape,
+                  const CudaAttentionData& data, Options... options) {
+  auto kernel = std::make_shared<Kernel>();
+  const Result<void> prepared = kernel->prepare(machine, shape, data, options...);
+  if (!prepared) {
     peer.reason = prepared.error().text();
+    return;
+  }
+  Result<std::unique_ptr<GraphWorkload>> captured =
+      capture_peer(machine, shape, data, std::move(kernel));
+  if (captured) {
+    peer.workload = std::move(*captured);
+  } else {
+    peer.reason = captured.error().text();
   }
 }
 

@@ -14,7 +14,7 @@ using cudnn_peer::Decode;
 using cudnn_peer::DecodeProblem;
 
 // Its plan with the tables and the memory that it needs.
-class CudnnWorkload : public Workload {
+class CudnnKernel : public PeerKernel {
  public:
   Result<void> prepare(CudaMachine& machine, const Shape& shape, const CudaAttentionData& data) {
     const std::vector<std::int32_t> ones(static_cast<std::size_t>(shape.batch), 1);
@@ -28,18 +28,15 @@ class CudnnWorkload : public Workload {
     KERNELPATH_TRY(memory,
                    Buffer::allocate(std::max<std::int64_t>(decode_->workspace_bytes(), 256)));
     workspace_ = std::move(memory);
-    const auto launch = [this, batch = shape.batch, &data](std::int64_t copy, StreamView stream) {
-      auto* const tables = reinterpret_cast<std::int32_t*>(data.block_table.data());
-      return decode_->launch(tables + copy * batch * data.plan.stride, workspace_.data(),
-                             stream.handle);
-    };
-    KERNELPATH_TRY(graph, capture_peer(machine, shape, data, output_, launch));
-    graph_ = std::move(graph);
+    tables_ = reinterpret_cast<std::int32_t*>(data.block_table.data());
+    table_size_ = shape.batch * data.plan.stride;
     return {};
   }
 
-  Result<double> run(std::int64_t launches) override { return graph_->run(launches); }
-  [[nodiscard]] std::int64_t least_launches() const override { return graph_->least_launches(); }
+  std::string launch(std::int64_t copy, StreamView stream) override {
+    return decode_->launch(tables_ + copy * table_size_, workspace_.data(), stream.handle);
+  }
+  [[nodiscard]] const Buffer& output() const override { return output_; }
 
  private:
   [[nodiscard]] DecodeProblem problem(const CudaMachine& machine, const Shape& shape,
@@ -71,8 +68,9 @@ class CudnnWorkload : public Workload {
   Buffer query_lens_;
   Buffer output_;
   Buffer workspace_;
+  std::int32_t* tables_ = nullptr;  // of all copies
+  std::int64_t table_size_ = 0;
   std::unique_ptr<Decode> decode_;
-  std::unique_ptr<GraphWorkload> graph_;  // ends before the plan that it launches
 };
 
 }  // namespace
@@ -81,7 +79,7 @@ std::vector<Peer> cudnn_peers(CudaMachine& machine, const Shape& shape,
                               const CudaAttentionData& data) {
   std::vector<Peer> out;
   Peer peer{.name = "cudnn_paged", .reason = cudnn_refusal(shape)};
-  if (peer.reason.empty()) prepare_peer<CudnnWorkload>(peer, machine, shape, data);
+  if (peer.reason.empty()) prepare_peer<CudnnKernel>(peer, machine, shape, data);
   out.push_back(std::move(peer));
   return out;
 }

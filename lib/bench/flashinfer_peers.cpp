@@ -17,7 +17,7 @@ using flashinfer_peer::Decode;
 using flashinfer_peer::DecodeProblem;
 
 // One of its kernels with the tables and the memory that it needs.
-class FlashInferWorkload : public Workload {
+class FlashInferKernel : public PeerKernel {
  public:
   Result<void> prepare(CudaMachine& machine, const Shape& shape, const CudaAttentionData& data,
                        bool tensor_cores) {
@@ -43,19 +43,15 @@ class FlashInferWorkload : public Workload {
                                            text);
     if (decode_ == nullptr) return fail({.code = ErrorCode::kUnavailable, .message = text});
     // Its plan is copied by the default stream.
-    KERNELPATH_CHECK_OK(kernels::cuda::synchronize());
-    const auto launch = [this](std::int64_t copy, StreamView stream) {
-      const auto* const indices = reinterpret_cast<const std::int32_t*>(indices_.data());
-      return decode_->launch(indices + copy * indptr_host_.back(),
-                             static_cast<cudaStream_t>(stream.handle));
-    };
-    KERNELPATH_TRY(graph, capture_peer(machine, shape, data, output_, launch));
-    graph_ = std::move(graph);
-    return {};
+    return kernels::cuda::synchronize();
   }
 
-  Result<double> run(std::int64_t launches) override { return graph_->run(launches); }
-  [[nodiscard]] std::int64_t least_launches() const override { return graph_->least_launches(); }
+  std::string launch(std::int64_t copy, StreamView stream) override {
+    const auto* const indices = reinterpret_cast<const std::int32_t*>(indices_.data());
+    return decode_->launch(indices + copy * indptr_host_.back(),
+                           static_cast<cudaStream_t>(stream.handle));
+  }
+  [[nodiscard]] const Buffer& output() const override { return output_; }
 
  private:
   static constexpr std::int64_t kFloatBytes = std::int64_t{512} << 20;
@@ -126,7 +122,6 @@ class FlashInferWorkload : public Workload {
   Buffer integers_;
   std::unique_ptr<void, FreePinned> pinned_;
   std::unique_ptr<Decode> decode_;
-  std::unique_ptr<GraphWorkload> graph_;
 };
 
 }  // namespace
@@ -138,7 +133,7 @@ std::vector<Peer> flashinfer_peers(CudaMachine& machine, const Shape& shape,
     Peer peer{.name = tensor_cores ? "flashinfer_fa2_tc1" : "flashinfer_fa2_tc0",
               .reason = flashinfer_refusal(shape)};
     if (peer.reason.empty()) {
-      prepare_peer<FlashInferWorkload>(peer, machine, shape, data, tensor_cores);
+      prepare_peer<FlashInferKernel>(peer, machine, shape, data, tensor_cores);
     }
     out.push_back(std::move(peer));
   }
